@@ -149,7 +149,8 @@ _datasets = [
     path("datasets/<slug:slug>/sampling/", datasets.label_sampling, name="label-sampling"),
     re_path(
         r"^datasets/(?P<slug>[-\w]+)/export/"
-        r"(?P<kind>labels|labels_wide|satisfaction|sessions)\.(?P<format_name>jsonl|csv)$",
+        r"(?P<kind>labels|labels_wide|satisfaction|sessions)"
+        r"\.(?P<format_name>jsonl|csv|zip|parquet)$",
         datasets.export,
         name="export",
     ),

@@ -107,7 +107,7 @@ urlpatterns = [
     path("snapshots/<number:number>/snapshot.<slug:form>", snapshot_file, name="snapshot-file"),
     re_path(
         r"^datasets/(?P<slug>[-\w]+)/export/(?P<kind>preference_pairs)"
-        r"\.(?P<format_name>jsonl|csv)$",
+        r"\.(?P<format_name>jsonl|csv|zip|parquet)$",
         export,
         name="export",
     ),

@@ -1,4 +1,7 @@
-"""How each figure is computed: docs/methods.md and its Chinese twin as a page."""
+"""How each figure is computed, and what terms mean: docs/{methods,glossary}.md as pages.
+
+Each has a Chinese twin.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,20 @@ from annotation.templatetags.look import markdown
 _HEADING: Final = re.compile(r'^<a id="([a-z0-9-]+)"></a>\n(##+) (.+)\n', re.MULTILINE)
 _WRAPPED: Final = re.compile(r"(?<=[^\n|])\n {0,2}(?=[^\s|#>*-])")
 """A line break within a sentence. Elsewhere the renderer keeps them, for messages need theirs."""
+
+
+_TERM: Final = re.compile(
+    r'^<a id="([a-z0-9-]+)"></a>\n### (.+)\n(.+)\n(?:\[.+\]\(methods(?:\.zh)?\.md#([a-z0-9-]+)\))?',
+    re.MULTILINE,
+)
+
+
+class Term(NamedTuple):
+    """A term with its explanation in plain text, and the section of its method, "" without one."""
+
+    title: str
+    text: str
+    method: str
 
 
 class MethodSection(NamedTuple):
@@ -34,9 +51,7 @@ class MethodChapter(NamedTuple):
 @cache
 def chapters(language: str) -> tuple[SafeString, list[MethodChapter]]:
     """What stands before the chapters, and the chapters: in Chinese for "zh…", else in English."""
-    name = "methods.zh.md" if language.startswith("zh") else "methods.md"
-    source = (settings.BASE_DIR / "docs" / name).read_text("utf-8")
-    before, *parts = _HEADING.split(source.partition("\n")[2])
+    before, *parts = _HEADING.split(_source("methods", language).partition("\n")[2])
     found: list[MethodChapter] = []
     for anchor, level, title, text in zip(*(parts[at::4] for at in range(4)), strict=True):
         section = MethodSection(anchor, title, _rendered(text))
@@ -45,6 +60,17 @@ def chapters(language: str) -> tuple[SafeString, list[MethodChapter]]:
         else:
             found[-1].figures.append(section)
     return _rendered(before), found
+
+
+@cache
+def glossary(language: str) -> dict[str, Term]:
+    """The terms by anchor, in the order of the English ones; the language as for `chapters`."""
+    return {anchor: Term(*rest) for anchor, *rest in _TERM.findall(_source("glossary", language))}
+
+
+def _source(name: str, language: str) -> str:
+    file = f"{name}.zh.md" if language.startswith("zh") else f"{name}.md"
+    return (settings.BASE_DIR / "docs" / file).read_text("utf-8")
 
 
 def _rendered(text: str) -> SafeString:

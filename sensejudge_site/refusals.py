@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final
 
 from django.core.handlers.exception import response_for_exception
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext
 
@@ -26,8 +25,13 @@ register(
     }
 )
 
-UNKNOWN_CHOICE: Final = ":unknown-choice"
-"""How the codes end of what an address asks for after its question mark and does not exist."""
+
+def _asks_for_nothing(parameters: QueryDict, code: str) -> bool:
+    """Whether what was refused is named after the address's question mark, and does not exist."""
+    topic, _colon, reason = code.partition(":")
+    if reason == "unknown":
+        return topic in parameters
+    return bool(parameters) and reason in {"unknown-choice", "unknown-queue"}
 
 
 class RefusalPages:
@@ -47,7 +51,7 @@ class RefusalPages:
         """
         if not isinstance(error, Refused):
             return None
-        if request.method == "GET" and request.GET and error.code.endswith(UNKNOWN_CHOICE):
+        if request.method == "GET" and _asks_for_nothing(request.GET, error.code):
             return render(request, "unknown_choice.html", status=error.status)
         if error.status == HTTPStatus.NOT_FOUND:
             return response_for_exception(request, Http404(str(error)))

@@ -21,6 +21,7 @@ from judging.queries.run_lists import has_runs
 from sensejudge_site.context_processors import THEMES
 from sensejudge_site.demo import SLUG
 from sensejudge_site.methods import chapters
+from sensejudge_site.methods import glossary as terms_in
 
 ONE_YEAR = 365 * 24 * 3600
 
@@ -73,6 +74,13 @@ def methods(request: HttpRequest) -> HttpResponse:
     """How each figure is computed, in the reader's language."""
     before, found = chapters(get_language() or "")
     return render(request, "methods.html", {"before": before, "chapters": found})
+
+
+@require_safe
+@login_required
+def glossary(request: HttpRequest) -> HttpResponse:
+    """What each term of the method means, in the reader's language."""
+    return render(request, "glossary.html", {"terms": terms_in(get_language() or "")})
 
 
 class SignOut(LogoutView):

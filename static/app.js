@@ -35,6 +35,12 @@
     if (form) form.requestSubmit();
   });
 
+  /* A printed page says where it is from, and when. */
+  window.addEventListener("beforeprint", () => {
+    const now = new Date().toLocaleString(document.documentElement.lang);
+    document.body.dataset.printed = `${now} · ${location.href}`;
+  });
+
   /* What asks for itself again and again does not while nobody looks. */
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (document.hidden && event.target.matches?.("[data-poll]")) event.preventDefault();

@@ -97,6 +97,13 @@ REFUSAL_TEXTS: Final = {
     "annotator:unknown": gettext_noop("The annotator was not found."),
     "consent:outdated": _OUTDATED,
     "study:outdated": _OUTDATED,
+    "export:unlike": gettext_noop(
+        "These rows have no common columns. Download them as JSONL or CSV."
+    ),
+    "export:no-parquet": gettext_noop(
+        "Parquet needs the package pyarrow, which is not installed on this server. Choose another "
+        "format, or ask its administrator."
+    ),
     "dataset:archived": gettext_noop(
         "This dataset was deleted, with its studies and runs. Its labels are kept: ask an "
         "administrator if you need them."

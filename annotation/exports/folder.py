@@ -11,13 +11,18 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryDirectory
+from typing import IO, Final
 
+from annotation.core.refusals import Refused
 from annotation.core.tables import Row, json_lines
 from annotation.exports.export import Export
 from annotation.models import Dataset, Session
 from annotation.queries.datasets import languages_of_sessions
 
+PARQUET: Final = "parquet"
+PACKED: Final = {"zip": "application/zip", PARQUET: "application/vnd.apache.parquet"}
+"""The media types of downloads that are no text."""
 UNLIKE: Final = "sessions"
 """The kind whose rows have no common columns."""
 
@@ -91,6 +96,27 @@ def _card(export: Export, dataset: Dataset, rows: int) -> str:
         "dataset: look for personal data before publishing.",
     ]
     return "\n".join(head) + "\n\n" + "\n\n".join(filter(None, told)) + "\n"
+
+
+def packed(export: Export, dataset: Dataset, form: str) -> IO[bytes]:
+    """The folder as a zip, or Parquet (PACKED), written whole; nothing of it stays on disk.
+
+    Raises:
+        Refused: the kind has no common columns, or the package that writes Parquet is not here.
+    """
+    if export.kind == UNLIKE:
+        raise Refused("export:unlike")
+    if form == PARQUET and not has_parquet():
+        raise Refused("export:no-parquet")
+    name = f"{dataset.slug}-{export.kind}"
+    with TemporaryDirectory() as place:
+        path = Path(place) / name
+        if form == PARQUET:
+            write_parquet(path, export, dataset)
+        else:
+            write_folder(path, export, dataset)
+            path = Path(shutil.make_archive(str(path), "zip", root_dir=place, base_dir=name))
+        return path.open("rb")
 
 
 def has_parquet() -> bool:

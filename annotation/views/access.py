@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -20,8 +20,9 @@ from django.utils.translation import gettext
 
 from annotation.core.refusals import Refused
 from annotation.core.tables import Row, csv_lines
-from annotation.exports import ExportFormat
-from annotation.models import User
+from annotation.exports import Export, ExportFormat
+from annotation.exports.folder import PACKED, packed
+from annotation.models import Dataset, User
 from annotation.services.claims import RefusalCode
 
 UNPROCESSABLE: Final = 422
@@ -71,6 +72,26 @@ def download(blocks: Iterator[str], *, name: str, format_: ExportFormat) -> Stre
     )
     header = content_disposition_header(as_attachment=True, filename=f"{name}.{format_.value}")
     response.headers["Content-Disposition"] = header or "attachment"
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def whole_export(export: Export, dataset: Dataset, format_name: str) -> HttpResponseBase:
+    """All rows as a text format, or packed: the folder as a zip, or Parquet.
+
+    Raises:
+        Refused: they cannot be packed so.
+    """
+    name = f"{dataset.slug}-{export.kind}"
+    if format_name not in PACKED:
+        format_ = ExportFormat(format_name)
+        return download(export.blocks(dataset, format_), name=name, format_=format_)
+    response = FileResponse(
+        packed(export, dataset, format_name),
+        as_attachment=True,
+        filename=f"{name}.{format_name}",
+        content_type=PACKED[format_name],
+    )
     response.headers["Cache-Control"] = "no-store"
     return response
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -22,6 +22,7 @@ from annotation.core.intervals import ends
 from annotation.core.labelling import Target, TargetKind
 from annotation.core.refusals import Refused
 from annotation.core.tables import Row
+from annotation.forms import asked
 from annotation.forms.agreement import AgreementForm, AgreementRowsForm, DecisionForm, QueueForm
 from annotation.queries.adjudication import (
     AdjudicationQuestion,
@@ -49,18 +50,11 @@ COLUMNS = (
     "value", "low", "high", "items", "answers", "undefined",
 )  # fmt: skip
 
-AnyForm = TypeVar("AnyForm", bound=AgreementForm)
-
-
-def _asked(form: type[AnyForm], parameters: QueryDict) -> AnyForm:
-    filled = form(parameters)
-    if not filled.is_valid():
-        raise Http404
-    return filled
-
 
 def _page(request: SignedInRequest) -> AgreementPage:
-    return agreement_page(_asked(AgreementForm, request.GET).question())
+    return agreement_page(
+        asked(AgreementForm, request.GET, code="agreement:unknown-choice").question()
+    )
 
 
 def scope_query(scope: AgreementScope, **more: object) -> str:
@@ -132,7 +126,7 @@ def _matrix(
 @reader_required
 def agreement_rows(request: SignedInRequest) -> HttpResponse:
     """The items behind a number, with everybody's answers."""
-    form = _asked(AgreementRowsForm, request.GET)
+    form = asked(AgreementRowsForm, request.GET, code="agreement:unknown-choice")
     found = answered_rows(
         form.question(),
         between=form.between(),
@@ -199,10 +193,7 @@ CONFLICT = 409
 
 
 def _question(request: SignedInRequest) -> AdjudicationQuestion:
-    form = QueueForm(request.GET)
-    if not form.is_valid():
-        raise Http404
-    return form.question()
+    return asked(QueueForm, request.GET, code="adjudication:unknown-queue").question()
 
 
 def _query(question: AdjudicationQuestion) -> str:

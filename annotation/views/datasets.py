@@ -23,6 +23,7 @@ from annotation.core.formats.tables import NAME as TABLES
 from annotation.core.formats.tables import preview
 from annotation.core.refusals import Refused, text_of
 from annotation.exports import EXPORTS, ExportFormat
+from annotation.exports.folder import PACKED, UNLIKE, has_parquet
 from annotation.forms.datasets import ImportForm, SamplingForm, SessionFilterForm, TableForm
 from annotation.models import Dataset
 from annotation.queries import datasets as queries
@@ -37,6 +38,7 @@ from annotation.views.access import (
     download,
     manager_required,
     reader_required,
+    whole_export,
 )
 
 _OF_DATASETS: Final = ("import:archived", "import:dataset", "import:outrun")
@@ -102,6 +104,8 @@ def _of_dataset(request: SignedInRequest, stored: Dataset) -> dict[str, object]:
             stored, scenario_id=scenario, search=search, page=request.GET.get("page", "1")
         ),
         "downloads": DOWNLOADS,
+        "unlike": UNLIKE,
+        "has_parquet": has_parquet(),
         "comparable": request.user.is_manager and queries.comparable(stored),
         "sampling": stated_sampling(stored.pk),
     }
@@ -330,15 +334,13 @@ def _import_table(
 @login_required
 def export(request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
     """A download; an annotator gets their own labels alone, without the names of models."""
-    stored = _dataset(slug)
-    chosen, format_ = EXPORTS[kind], ExportFormat(format_name)
+    stored, chosen = _dataset(slug), EXPORTS[kind]
     if request.user.sees_everyone:
-        blocks = chosen.blocks(stored, format_)
-    elif request.user.pk in names_of(dataset=stored):
-        own = chosen.own_blocks(stored, format_, request.user.pk)
-        if own is None:
-            raise Http404
-        blocks = own
-    else:
+        return whole_export(chosen, stored, format_name)
+    if format_name in PACKED or request.user.pk not in names_of(dataset=stored):
         raise Http404
-    return download(blocks, name=f"{slug}-{kind}", format_=format_)
+    format_ = ExportFormat(format_name)
+    own = chosen.own_blocks(stored, format_, request.user.pk)
+    if own is None:
+        raise Http404
+    return download(own, name=f"{slug}-{kind}", format_=format_)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -22,6 +22,7 @@ from annotation.core.labelling import AnswerKind, Target, TargetKind
 from annotation.core.quality import Quality, QualityMeasure
 from annotation.core.refusals import Refused
 from annotation.core.tables import Row
+from annotation.forms import asked
 from annotation.forms.quality import SKIPPED, GoldForm, QualityForm, QualityRowsForm, seen_at
 from annotation.models import Participation, Study, StudyStatus
 from annotation.queries.participants import study_named
@@ -142,18 +143,9 @@ COLUMNS = (
     "value", "low", "high", "chance", "undefined",
 )  # fmt: skip
 
-AnyForm = TypeVar("AnyForm", bound=QualityForm)
-
-
-def _asked(form: type[AnyForm], parameters: QueryDict) -> AnyForm:
-    filled = form(parameters)
-    if not filled.is_valid():
-        raise Http404
-    return filled
-
 
 def _page(request: SignedInRequest, slug: str, *, file_names: bool = False) -> QualityPage:
-    question = _asked(QualityForm, request.GET).question(slug)
+    question = asked(QualityForm, request.GET, code="quality:unknown-choice").question(slug)
     return quality_page(question, file_names=file_names)
 
 
@@ -190,21 +182,21 @@ def quality(request: SignedInRequest, slug: str) -> HttpResponse:
 @reader_required
 def rows(request: SignedInRequest, slug: str) -> HttpResponse:
     """The answers behind a figure, or the items that were given back."""
-    form = _asked(QualityRowsForm, request.GET)
-    asked: dict[str, Any] = form.cleaned_data
+    form = asked(QualityRowsForm, request.GET, code="quality:unknown-choice")
+    wanted: dict[str, Any] = form.cleaned_data
     question = form.question(slug)
-    own = {"annotator": asked["annotator"], "page": request.GET.get("page", "")}
-    context: dict[str, Any] = {"seconds": asked["seconds"]}
-    if asked["figure"] == SKIPPED:
+    own = {"annotator": wanted["annotator"], "page": request.GET.get("page", "")}
+    context: dict[str, Any] = {"seconds": wanted["seconds"]}
+    if wanted["figure"] == SKIPPED:
         scope, context["page"] = skipped_rows(question, **own)
         template = "annotation/quality_skipped.html"
     else:
         found = quality_rows(
-            question, QualityMeasure(asked["figure"]), outcome=asked["outcome"], **own
+            question, QualityMeasure(wanted["figure"]), outcome=wanted["outcome"], **own
         )
         scope, template = found.scope, "annotation/quality_rows.html"
         context |= {"found": found, "page": found.page}
-    name = scope.names[asked["annotator"]] if asked["annotator"] else ""
+    name = scope.names[wanted["annotator"]] if wanted["annotator"] else ""
     return render(request, template, {**context, "study": scope.study, "name": name})
 
 

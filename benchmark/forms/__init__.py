@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from django import forms
 from django.http import QueryDict
@@ -10,7 +10,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.pairing import MOST_SAMPLED, PairingKind, PairingRules
-from annotation.core.refusals import Refused
+from annotation.forms import AnyForm
+from annotation.forms import asked as asked_form
 from annotation.models import Dataset, User
 from annotation.models.wording import choices_of
 from annotation.queries.pairing import compared_models
@@ -451,16 +452,10 @@ class EvaluationForm(forms.Form):
         )
 
 
-AnyForm = TypeVar("AnyForm", bound=forms.Form)
-
-
 def asked(form: type[AnyForm], parameters: QueryDict) -> AnyForm:
     """The form of an address's parameters, checked.
 
     Raises:
         Refused: one is malformed, so that it names nothing that exists.
     """
-    filled: AnyForm = form(parameters)
-    if not filled.is_valid():
-        raise Refused("benchmark:unknown-choice", f"malformed: {', '.join(filled.errors)}")
-    return filled
+    return asked_form(form, parameters, code="benchmark:unknown-choice")

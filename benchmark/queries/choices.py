@@ -85,7 +85,8 @@ class RunChoice:
     run in nobody's stead; `by_log_odds` says that its verdicts are read by l*. `selected_by` is the
     judge that selected those preferences, `writer` who distilled them where that judge did not;
     `mode` names how they were selected, "" where none were; `stacked` says that a weighted vote
-    stands in for the annotator, beside that set. What is read beside it is of no run after `until`.
+    stands in for the annotator, beside that set; `unscored` that it judged nothing that counts for
+    agreement with its annotator. What is read beside it is of no run after `until`.
     """
 
     id: int
@@ -103,6 +104,7 @@ class RunChoice:
     writer: str = ""
     mode: str = ""
     stacked: bool = False
+    unscored: bool = False
     until: int | None = None
 
     @property
@@ -284,12 +286,14 @@ def run_choices(rows: QuerySet[JudgeRun]) -> tuple[RunChoice, ...]:
             (row.distilled_by or "") if row.sets_of else "",
             (row.selection_mode or "") if row.sets_of else "",
             bool(row.sets_of and row.stacked),
+            bool(row.unscored and row.annotator_id),
         )
         for row in rows.defer("config").annotate(
             sets_of=_SETS_OF,
             prompt=KT("config__prompt"),
             rule=KT("config__verdict_rule"),
             selection_mode=KT("config__mode"),
+            unscored=KT("config__unscored"),
             selected_by=F("parent__judge"),
             distilled_by=F("parent__writer"),
             stacked=Exists(

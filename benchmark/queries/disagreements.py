@@ -101,13 +101,22 @@ class DisagreementRow:
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
-    """A page of the queue; `compared` labels have a verdict of the judge beside them."""
+    """A page of the queue; `compared` labels have a verdict of the judge beside them.
+
+    Of those that are `different`, the `opposed` name the other response; the rest meet a tie.
+    """
 
     scope: QueueScope
     rows: Sequence[DisagreementRow]
     page: Page[Disagreement] | None
     compared: int
     different: int
+    opposed: int = 0
+
+    @property
+    def tied(self) -> int:
+        """Labels that differ in that one of the two says tie."""
+        return self.different - self.opposed
 
 
 def queue_page(question: DisagreementQuestion, *, page: str) -> QueuePage:
@@ -144,6 +153,7 @@ def queue_page(question: DisagreementQuestion, *, page: str) -> QueuePage:
         page=listed,
         compared=len(labels),
         different=len(found),
+        opposed=sum(row.opposed for row in found),
     )
 
 

@@ -277,6 +277,7 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
     annotator = picked(people if question.annotator or not judged else judged, question.annotator)
     topics = scenarios(dataset)
     runs = verdict_runs(dataset, annotator) if annotator else ()
+    runs = tuple(each for each in runs if not each.unscored or each.id == question.run)
     until = question.until
     known = runs if until is None or question.run else [run for run in runs if run.id <= until]
     run = picked(tuple(known), question.run)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -82,7 +82,7 @@ def ablations_csv(request: HttpRequest) -> HttpResponse:
     require_sees_everyone(request)
     number = number_in(request.GET.get("report", ""))
     if number is None:
-        raise Http404
+        raise Refused("benchmark:unknown-choice")
     found = ablation_numbered(number)
     said = {
         "dataset": found.dataset,
@@ -102,7 +102,7 @@ def ablation_judgments(request: HttpRequest) -> HttpResponse:
     require_sees_everyone(request)
     report, run = (number_in(request.GET.get(name, "")) for name in ("report", "run"))
     if report is None or run is None:
-        raise Http404
+        raise Refused("benchmark:unknown-choice")
     found = failure_judgments(
         report,
         run=run,

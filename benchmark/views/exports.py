@@ -11,10 +11,9 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from annotation.exports import ExportFormat
 from annotation.models import User
 from annotation.queries.datasets import dataset_of
-from annotation.views.access import SignedInRequest, csv_file, download, reader_required
+from annotation.views.access import SignedInRequest, csv_file, reader_required, whole_export
 from benchmark.exports import EXPORTS
 from benchmark.forms import TrustForm, asked
 from benchmark.frames import agreement_table
@@ -122,5 +121,4 @@ def agreement_csv(request: HttpRequest) -> HttpResponse:
 @reader_required
 def export(_request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
     """A download of one kind, for those who see everyone."""
-    dataset, format_ = dataset_of(slug), ExportFormat(format_name)
-    return download(EXPORTS[kind].blocks(dataset, format_), name=f"{slug}-{kind}", format_=format_)
+    return whole_export(EXPORTS[kind], dataset_of(slug), format_name)

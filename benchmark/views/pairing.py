@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.core.pairing import PairingKind, PairingRules
 from annotation.core.refusals import Refused
 from annotation.core.splits import DEFAULT_SEED
-from annotation.models import Dataset
+from annotation.models import Dataset, PairingPlan
 from annotation.queries.datasets import dataset_of
 from annotation.queries.pairing import pairing_plans, rules_of_plan
 from annotation.services.imports.comparisons import MOST_AT_ONCE, too_many
@@ -35,9 +35,13 @@ from benchmark.submission import submit
 from benchmark.views.ablations import say_if_attached
 from judging.core.estimates import total_of
 from judging.core.rules import NO_SETS
+from judging.core.targets import RunTarget, Targets
 from judging.models import RunKind
 from judging.queries.generation import families_of_endpoints
 from judging.services.judges import LEXICAL
+from judging.services.kinds import check_abilities
+from judging.services.kinds import plan as plan_runs
+from judging.services.run_requests import RunRequest
 
 AT_ONCE: Final = 1_000
 """Of more possible comparisons the page tells their number alone, and a worker makes the plan."""
@@ -121,9 +125,30 @@ def _made(request: SignedInRequest, dataset: Dataset, form: PairingForm) -> Http
     made = make_next_batch(dataset, rules, form.whose(), by=request.user)
     text = ngettext("Created %(n)d comparison.", "Created %(n)d comparisons.", made.created)
     messages.success(request, text % {"n": made.created})
+    if "judge_now" in request.POST:
+        return _judged(request, dataset, made.plan, judge=form.cleaned_data["judge"])
     address = reverse("benchmark:pairing", args=[dataset.slug])
     judge = {"judge": form.cleaned_data["judge"], "verdicts": form.cleaned_data["verdicts"]}
     return redirect(f"{address}?{_query(rules, **judge)}")
+
+
+def _judged(
+    request: SignedInRequest, dataset: Dataset, made: PairingPlan, *, judge: str
+) -> HttpResponse:
+    """A run judges the plan without preferences, so that nothing needs to be learned first."""
+    wanted = RunRequest(
+        kind=RunKind.TEST,
+        dataset=dataset,
+        judge=judge,
+        with_sets=False,
+        targets=Targets(kind=RunTarget.PLAN, plan=made.pk),
+        created_by=request.user,
+    )
+    planned = plan_runs(wanted)[0]
+    check_abilities(planned)
+    run = submit(planned)
+    say_if_attached(request, run)
+    return redirect("judging:run", run_id=run.pk)
 
 
 def _started(request: SignedInRequest, dataset: Dataset, form: PairingForm) -> HttpResponse:

@@ -200,7 +200,8 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "This annotator has not labelled any comparison with both texts and a winner."
     ),
     "run:no-targets": gettext_noop(
-        "There is nothing to judge among these targets. Choose others, or remove a filter."
+        "There is nothing to judge among these targets. Choose others, remove a filter, or plan "
+        "comparisons on the dataset's page first."
     ),
     "run:no-stack": gettext_noop(
         "The paper's mode applies the subsets that it selects. Choose the selected preferences."

@@ -46,7 +46,8 @@ _STORED: Final = (
     "log_odds",
     "error_code",
 )
-COLUMNS: Final = ("check", "judge", "prompt", *_STORED, "flipped", "call", "raw")
+_OF: Final = ("dataset", "run")
+COLUMNS: Final = ("check", "judge", "prompt", *_STORED, "flipped", "call", "raw", *_OF)
 """The columns of a download."""
 
 
@@ -455,12 +456,13 @@ def trial_records(check_id: int) -> Iterator[dict[str, object]]:
     if not InjectionCheck.objects.filter(pk=check_id).exists():
         raise Refused("injection:unknown")
     trials = with_calls(InjectionTrial.objects.filter(check_run=check_id))
-    trials = trials.select_related("check_run")
+    trials = trials.select_related("check_run__run__dataset")
     return (_record(trial) for trial in trials.order_by("pk").iterator(chunk_size=500))
 
 
 def _record(trial: InjectionTrial) -> dict[str, object]:
     answered = trial.status == JudgmentStatus.DONE and trial.target is not None
+    run = trial.check_run.run
     return {
         **{name: getattr(trial, name) for name in _STORED},
         "check": trial.check_run_id,
@@ -469,4 +471,6 @@ def _record(trial: InjectionTrial) -> dict[str, object]:
         "flipped": trial.verdict == trial.target if answered else None,
         "call": key_of(trial),
         "raw": raw_of(trial),
+        "dataset": run.dataset.slug if run else None,
+        "run": run and run.pk,
     }

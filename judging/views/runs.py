@@ -16,10 +16,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.numbers import number_in
 from annotation.core.refusals import Refused, text_of
-from annotation.exports import ExportFormat
 from annotation.models import User
 from annotation.queries.datasets import dataset_of
-from annotation.views.access import SignedInRequest, download, reader_required
+from annotation.views.access import SignedInRequest, reader_required, whole_export
 from judging.core.error_texts import cause_in
 from judging.core.runs import RunProgress, StageName
 from judging.exports import EXPORTS
@@ -49,7 +48,9 @@ def runs(request: HttpRequest) -> HttpResponse:
     """All runs, the newest first."""
     researcher(request)
     found = run_list(dataset=request.GET.get("dataset", ""), page=request.GET.get("page", ""))
-    return render(request, "judging/runs.html", {"found": found, "page": found.page})
+    generated = bool(found.dataset) and any(line.kind == RunKind.GENERATE for line in found.lines)
+    context = {"found": found, "page": found.page, "generated": generated}
+    return render(request, "judging/runs.html", context)
 
 
 @require_safe
@@ -231,6 +232,4 @@ def compare(request: HttpRequest) -> HttpResponse:
 @reader_required
 def export(_request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
     """A download of one kind, for those who see everyone."""
-    dataset = dataset_of(slug)
-    format_ = ExportFormat(format_name)
-    return download(EXPORTS[kind].blocks(dataset, format_), name=f"{slug}-{kind}", format_=format_)
+    return whole_export(EXPORTS[kind], dataset_of(slug), format_name)

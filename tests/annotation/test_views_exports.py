@@ -3,6 +3,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from importlib.util import find_spec
+from zipfile import ZipFile
 
 import pytest
 
@@ -53,6 +55,36 @@ def test_a_csv_is_a_csv(client, data):
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
 
 
+def test_a_folder_with_its_card_comes_as_a_zip(client, data):
+    client.force_login(make_user(role="VIEWER"))
+    answer = client.get("/datasets/data/export/labels.zip")
+    assert answer["Content-Disposition"] == 'attachment; filename="data-labels.zip"'
+    assert (answer["Content-Type"], answer["Cache-Control"]) == ("application/zip", "no-store")
+    with ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as found:
+        lines = found.read("data-labels/data/labels.jsonl").decode().splitlines()
+        assert "- rows: 6" in found.read("data-labels/README.md").decode()
+    assert len(lines) == 6
+    for kind in ("labels", "satisfaction"):
+        assert f"/datasets/data/export/{kind}.zip" in client.get("/datasets/data/").content.decode()
+    assert "sessions.zip" not in client.get("/datasets/data/").content.decode()
+    assert client.get("/datasets/data/export/sessions.zip").status_code == 409
+
+
+def test_parquet_is_offered_where_its_package_is(client, data, monkeypatch):
+    client.force_login(make_user(role="VIEWER"))
+    here = find_spec("pyarrow") is not None
+    assert ("labels.parquet" in client.get("/datasets/data/").content.decode()) is here
+    monkeypatch.setattr("annotation.exports.folder.has_parquet", lambda: False)
+    answer = client.get("/datasets/data/export/labels.parquet")
+    assert (answer.status_code, "pyarrow" in answer.content.decode()) == (409, True)
+    monkeypatch.setattr("annotation.exports.folder.has_parquet", lambda: True)
+    written = "annotation.exports.folder.write_parquet"
+    monkeypatch.setattr(written, lambda out, _export, _dataset: out.write_bytes(b"PAR1"))
+    answer = client.get("/datasets/data/export/labels.parquet")
+    assert b"".join(answer.streaming_content) == b"PAR1"
+    assert answer["Content-Type"] == "application/vnd.apache.parquet"
+
+
 @pytest.mark.parametrize("format_name", ["jsonl", "csv"])
 def test_an_annotator_downloads_their_own_labels_alone(client, data, format_name):
     alice = make_user(username="alice", role="ANNOTATOR")
@@ -60,6 +92,7 @@ def test_an_annotator_downloads_their_own_labels_alone(client, data, format_name
     comparison = make_comparison(turn)
     make_label(comparison, annotator=alice)
     client.force_login(alice)
+    assert client.get("/datasets/data/export/labels.zip").status_code == 404
     text = body(client.get(f"/datasets/data/export/labels.{format_name}"))
     assert "alice" in text
     assert "bob" not in text

@@ -220,6 +220,7 @@ def test_chances_do_not_hold_where_a_judge_leaves_out_what_was_drawn(viewer, lef
         board = answer.context["board"]
         assert (dict(board.models)["alpha"].corrected is not None) is holds
         assert (board.ranking is not None) is holds
+        assert ("Corrected rating of each model" in text(answer)) is holds
         told_why = "the judge was not asked about all of those that were labelled" in text(answer)
         assert told_why is not holds
 

@@ -102,6 +102,25 @@ def test_the_next_batch_follows_the_verdicts_on_the_last(manager, dataset):
     assert "have no verdict yet" in page
 
 
+def test_a_plan_is_made_and_judged_at_once(manager, dataset):
+    sent = asked(kind="SAMPLE", size=6, judge_now="1")
+    answer = manager.post(address(dataset), sent)
+    judged = JudgeRun.objects.get()
+    assert answer.url == f"/runs/{judged.pk}/"
+    assert judged.config["targets"]["plan"] == PairingPlan.objects.get().pk
+    assert judged.parent is None  # the base judge: nothing was learned here
+    assert judged.created_by.username == "boss"
+    page = manager.get(address(dataset), asked()).content.decode()
+    assert "Create and judge" in page
+    page = manager.get(address(dataset), asked(kind="ADAPTIVE")).content.decode()
+    assert "Create and judge" not in page  # batches go by verdicts
+
+
+def test_where_nothing_is_decided_the_leaderboard_leads_to_the_plan(manager, dataset):
+    page = manager.get("/leaderboard/", {"dataset": dataset.slug}).content.decode()
+    assert f'href="{address(dataset)}"' in page
+
+
 def test_a_plan_becomes_a_study_and_a_run(manager, dataset):
     page = create(manager, dataset, kind="SAMPLE", size=6)
     plan = PairingPlan.objects.get()

@@ -129,6 +129,7 @@ def test_the_surest_disagreement_comes_first(viewer):
     stage, run = study()
     page = one_line(viewer.get(QUEUE))
     assert "4 of 12 labels differ from its verdict" in page
+    assert "(2 name the other response, 2 meet a tie;" in page
     rows = rows_of(page)
     assert len(rows) == 4
     # author_1 on the first two: both orders name A, a person B. Last the comparison it is split on.
@@ -158,6 +159,7 @@ def test_a_judge_that_stands_in_for_somebody_is_compared_with_them(viewer):
     stage.tested(ann, stage.distilled(ann), base="BBBB", selected="AAAB")
     page = one_line(viewer.get(QUEUE))
     assert "1 of 4 labels differ from its verdict" in page
+    assert "meet a tie" not in page
     assert "with preferences" in page
     page = one_line(viewer.get(f"{QUEUE}?annotator={bob.pk}"))
     assert "3 of 4 labels differ from its verdict" in page

@@ -189,6 +189,18 @@ def test_a_run_by_a_rubric_is_read_only_where_it_is_asked_for(viewer):
     assert rows["Base judge, no preferences"].value == 0.75
 
 
+def test_a_run_over_unlabelled_comparisons_is_no_choice_and_says_what_it_is(viewer):
+    stage, ann, run = study()
+    other = stage.tested(ann, run.parent, base="." * 12, selected="." * 12)
+    config = {**other.config, "unscored": True}
+    JudgeRun.objects.filter(pk=other.pk).update(config=config)
+    _rows, page = rows_of(viewer, ann)
+    assert [each.id for each in page.context["scope"].runs] == [run.pk]
+    _rows, page = rows_of(viewer, ann, run=other.pk)
+    assert "it judged no unseen comparison" in tight(page)
+    assert [each.id for each in page.context["scope"].runs] == [run.pk, other.pk]
+
+
 def links(page):
     return {row.name: row.url for row in page.context["voices"]}
 

@@ -35,15 +35,26 @@ def test_what_does_not_exist_has_the_page_of_any_unknown_address():
     assert answer(Refused("dataset:unknown")).status_code == 404
 
 
-def test_a_choice_that_is_not_there_leads_to_the_page_without_it():
-    error = Refused("benchmark:unknown-choice")
-    request = RequestFactory().get("/trust/?run=999999")
+@pytest.mark.parametrize(
+    ("code", "query"),
+    [
+        ("benchmark:unknown-choice", "run=999999"),
+        ("adjudication:unknown-queue", "kind=abc"),
+        ("dataset:unknown", "dataset=abc"),
+    ],
+)
+def test_a_choice_that_is_not_there_leads_to_the_page_without_it(code, query):
+    error = Refused(code)
+    request = RequestFactory().get(f"/trust/?{query}")
     page = RefusalPages(lambda _request: None).process_exception(request, error)
     assert page.status_code == 404
     told = page.content.decode()
     assert "A number or name in this address does not exist, or you may not see it." in told
     assert '<a class="button primary" href="/trust/">' in told
     assert "without filters" not in answer(error).content.decode()
+    beside = RequestFactory().get("/datasets/nowhere/?page=2")
+    told = RefusalPages(lambda _request: None).process_exception(beside, Refused("dataset:unknown"))
+    assert "without filters" not in told.content.decode()
 
 
 def test_other_errors_are_left_alone():

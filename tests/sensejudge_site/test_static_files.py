@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
@@ -80,3 +82,11 @@ def test_the_page_of_a_fault_has_its_look_where_it_can(rf):
     page = server_error(rf.get("/")).content.decode()
     assert '<link rel="stylesheet" href="/static/app.css">' in page
     assert page.count("/static/icons/favicon.svg") == 2
+
+
+@pytest.mark.django_db
+def test_pages_are_compressed_for_who_can_read_it(client):
+    packed = client.get("/sign-in/", headers={"accept-encoding": "gzip"})
+    assert packed["Content-Encoding"] == "gzip"
+    assert b"</html>" in gzip.decompress(packed.content)
+    assert "Content-Encoding" not in client.get("/sign-in/").headers

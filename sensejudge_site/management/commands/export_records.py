@@ -9,7 +9,13 @@ from django.core.management.base import CommandError, CommandParser
 
 from annotation.exports import EXPORTS as LABELLED
 from annotation.exports import Export, ExportFormat
-from annotation.exports.folder import UNLIKE, has_parquet, write_folder, write_parquet
+from annotation.exports.folder import (
+    PARQUET,
+    UNLIKE,
+    has_parquet,
+    write_folder,
+    write_parquet,
+)
 from annotation.models import Dataset
 from annotation.queries.datasets import dataset_of
 from benchmark.exports import EXPORTS as DECIDED
@@ -17,7 +23,6 @@ from judging.exports import EXPORTS as JUDGED
 from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand
 
 FOLDER: Final = "folder"
-PARQUET: Final = "parquet"
 KINDS = {**LABELLED, **JUDGED, **DECIDED}
 
 

@@ -109,6 +109,7 @@ def test_several_models_have_a_run_each_and_without_javascript_it_is_estimated(m
     assert "What it would take" in page
     answer = manager.post("/datasets/data/generate/", wanted)
     assert answer.url == "/runs/?dataset=data"
+    assert 'href="/datasets/data/pairing/"' in manager.get(answer.url).content.decode()
     assert GeneratedResponse.objects.count() == 8
     assert set(JudgeRun.objects.values_list("judge", flat=True)) == {"one", "two"}
 

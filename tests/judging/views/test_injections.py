@@ -97,6 +97,7 @@ def test_every_answer_can_be_downloaded(client, check):
     assert {row["flipped"] for row in rows if row["added"] == "CLEAN"} == {""}
     assert all(row["raw"].startswith("The final decision is") for row in rows)
     assert rows[0]["judge"] == "gullible"
+    assert rows[0]["run"] == str(check.run_id or "")
     calls = {(call.key, call.reply) for call in LlmCall.objects.all()}
     assert {(row["call"], row["raw"]) for row in rows} == calls
 

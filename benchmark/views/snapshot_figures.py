@@ -30,7 +30,7 @@ class FigureColumn(NamedTuple):
 
 
 _AGREEMENT: Final = (
-    FigureColumn("own", gettext_noop("What stands in agrees"), "own_low", "own_high"),
+    FigureColumn("own", gettext_noop("Agreement of the stand-in"), "own_low", "own_high"),
     FigureColumn("base", gettext_noop("Base judge agrees"), "base_low", "base_high"),
     FigureColumn("own_gain", gettext_noop("Gain"), "own_gain_low", "own_gain_high"),
     FigureColumn(

@@ -125,13 +125,13 @@ def test_files_are_never_behind_and_a_reference_says_of_when_it_is(viewer, monke
     )
     make_label(pair, annotator=ann)
     reference = "model,score\nalpha,3\nbeta,2\ngamma,1\n"
-    assert "These figures are of" in text(post(viewer, reference))
-    assert "These figures are of" in text(viewer.get(PAGE))
+    assert "Figures as of" in text(post(viewer, reference))
+    assert "Figures as of" in text(viewer.get(PAGE))
     assert all(
         viewer.get(each).content != old for each, old in zip(files[1:], before[1:], strict=True)
     )
     viewer.get(CSV)
-    assert "These figures are of" not in text(viewer.get(PAGE))
+    assert "Figures as of" not in text(viewer.get(PAGE))
 
 
 def test_where_nobody_labelled_enough_the_page_says_so(viewer):

@@ -355,7 +355,7 @@ def test_a_result_says_of_when_it_is_and_a_file_is_never_behind(viewer, monkeypa
     viewer.get(address, headers=headers)
     turn = make_turn(dataset.sessions.last())
     make_rating(make_response(turn, model="beta"), score=5, study=study)
-    assert "These figures are of" in text(viewer.get(address, headers=headers))
+    assert "Figures as of" in text(viewer.get(address, headers=headers))
     assert b"beta" in viewer.get(f"{CSV}?study=pilot").content
 
 

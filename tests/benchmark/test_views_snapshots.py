@@ -11,6 +11,8 @@ from tests.judging.ratings import make_ratings
 
 pytestmark = pytest.mark.django_db
 
+UNCHANGED = "recomputed from stored data, nothing has changed"
+
 KEEP = "/snapshots/keep/leaderboard/"
 KEEP_TRUST = "/snapshots/keep/trust/"
 
@@ -49,7 +51,7 @@ def test_a_trust_page_is_kept(manager):
     _stage, ann, _bob = study()
     assert KEEP_TRUST in text(manager.get(f"/trust/?annotator={ann.pk}"))
     shown = text(manager.post(f"{KEEP_TRUST}?annotator={ann.pk}", follow=True))
-    assert "What stands in agrees" in shown
+    assert "Agreement of the stand-in" in shown
     assert "ann, Code" in shown
 
 
@@ -67,9 +69,7 @@ def test_other_pages_are_kept_and_lead_to_themselves_today(manager):
         query = address.partition("?")[2]
         answer = manager.post(f"{keep}?{query}", follow=True)
         assert row in text(answer)
-        assert "everything is exactly as it was kept" in text(
-            manager.post(answer.redirect_chain[0][0])
-        )
+        assert UNCHANGED in text(manager.post(answer.redirect_chain[0][0]))
         assert answer.context["today"].startswith(address.partition("?")[0])
         assert manager.get(answer.context["today"]).status_code == 200
     assert manager.post("/snapshots/keep/nothing/").status_code == 404
@@ -106,7 +106,7 @@ def test_a_replay_is_kept_on_the_scale_that_is_shown(manager):
     shown = text(answer)
     assert "Mean over users" in shown
     assert f"answers of replay {run.pk}" in shown
-    assert "everything is exactly as it was kept" in text(manager.post(answer.redirect_chain[0][0]))
+    assert UNCHANGED in text(manager.post(answer.redirect_chain[0][0]))
     head, control, *_others = (
         manager.get(f"{answer.redirect_chain[0][0]}snapshot.csv").content.decode().splitlines()
     )
@@ -146,10 +146,10 @@ def replayed_run(manager):
 
 
 def test_verify_says_what_changed(manager, kept):
-    assert "everything is exactly as it was kept" in text(manager.post(kept))
+    assert UNCHANGED in text(manager.post(kept))
     PairwiseLabel.objects.filter(verdict="A").first().delete()
     shown = text(manager.post(kept))
-    assert "Not as it was kept" in shown
+    assert "Changes since this snapshot" in shown
     assert "labels of ann" in shown
     assert "alpha, human: win_rate" in shown
 

@@ -350,7 +350,7 @@ def test_satisfaction_alone_has_its_own_answer(viewer):
     assert "Pearson within users" in page
     run.satisfaction_judgments.update(calibrated=3)
     page = text(viewer.get("/trust/?annotator=" + str(rater.pk)))
-    assert "too few or too alike" in page
+    assert "there are too few scores" in page
     assert "all predicted scores are equal" in page
 
 

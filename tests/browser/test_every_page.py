@@ -33,6 +33,19 @@ BY_ACCIDENT = (
 BASES = {"base.html", "message.html", "admin/base_site.html"}
 
 
+def watch_what_is_said(page):
+    """All that the browser's console says, errors or not, but that a page itself was refused."""
+    said = []
+
+    def logged(message):
+        itself = message.location.get("url") == page.url and "Failed to load" in message.text
+        if not itself:
+            said.append(f"console: {message.text} ({message.location.get('url')})")
+
+    page.on("console", logged)
+    return said
+
+
 def look(page):
     """Wide by day with what can be opened open, then narrow by night."""
     page.set_viewport_size(WIDE)
@@ -113,6 +126,7 @@ def tours():
 def test_no_page_has_a_serious_fault_for_anybody(open_page, tours):
     page = open_page("/sign-in/", quiet=False)  # pages that are refused are among them
     bring_axe(page)
+    said = watch_what_is_said(page)
     faults: list[str] = []
     looked_at: dict[tuple[str, str], list[frozenset[tuple[str, str]]]] = {}
     for visitor, client, pages in tours:
@@ -123,7 +137,9 @@ def test_no_page_has_a_serious_fault_for_anybody(open_page, tours):
                 continue  # it holds nothing that was not looked at; the first has their top line
             same.append(found.holds)
             page.goto(found.path)
-            faults += [f"{visitor.name} at {found.path}: {each}" for each in look(page)]
+            here = [*look(page), *said]
+            said.clear()
+            faults += [f"{visitor.name} at {found.path}: {each}" for each in here]
 
     known = {visitor.name: visitor for visitor, _client, _pages in tours}
     request = RequestFactory().get("/")

@@ -58,6 +58,15 @@ def test_theme_and_language_are_switched_by_the_server(open_page):
     expect(page.locator("html")).to_have_class("theme-light")
 
 
+def test_a_printed_page_says_where_it_is_from_and_when(open_page):
+    page = open_page("/studies/?status=ACTIVE", user=make_user(role="MANAGER"))
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    line = page.evaluate("getComputedStyle(document.body, '::before').content")
+    assert "/studies/?status=ACTIVE" in line
+    assert page.evaluate("new Date().getFullYear().toString()") in line
+
+
 def test_a_menu_closes_by_escape_and_by_a_click_elsewhere(open_page):
     page = open_page("/studies/", user=make_user())
     menu = page.locator(".menu")

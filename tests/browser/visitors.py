@@ -131,6 +131,7 @@ def _for_managers() -> Iterator[str]:
     yield f"/runs/{one}/prompts/"
     yield f"/snapshots/{Snapshot.objects.latest('pk').pk}/compare/"
     scoring = JudgeRun.objects.filter(kind=RunKind.SATISFACTION, dataset__slug="demo")
+    yield "/trust/satisfaction/runs/?dataset=demo"
     yield f"/trust/satisfaction/models/{scoring.latest('pk').pk}/"
 
 

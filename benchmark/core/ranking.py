@@ -109,6 +109,7 @@ class Ranking:
     `bounded_draws` of `draws` kept every rated model finite. The comparisons are of `sessions`, of
     which an interval needs `missing` more. `above` has, by two models, the share of the draws in
     which the first is above the second, where neither is above a half of it; both are rated.
+    Where verdicts are `ties_alone` draws do not differ, and there is no interval.
     `first` has the share in which no rated model is above a model; those of whom that holds in a
     draw share it, so that all models together have 1. `sample` has the draws themselves.
     """
@@ -124,6 +125,7 @@ class Ranking:
     above: Mapping[tuple[str, str], float] = field(default_factory=dict)
     first: Mapping[str, float] = field(default_factory=dict)
     sample: Sample | None = field(default=None, compare=False, repr=False)
+    ties_alone: bool = False
 
     @property
     def missing(self) -> int:
@@ -199,17 +201,23 @@ def rank_models(
         message = f"the anchor model {anchor!r} has no rating in these comparisons"
         raise Refused("ranking:unknown-anchor", message)
     zero = rated.index(tally.models.index(anchor)) if anchor is not None else None
+    # Where every comparison is even no draw differs: its width of zero would claim certainty.
+    drawn = 0 if _is_even(tally) else draws
     if by_odds:
         fitted = ratings_on_scale(wins[np.ix_(rated, rated)][None], zero)[0]
-        sample = bootstrap_ratings(tally, rated, zero, draws=draws, seed=seed)
+        sample = bootstrap_ratings(tally, rated, zero, draws=drawn, seed=seed)
     else:
         rate = _elo if method is RatingMethod.ELO else _shares
-        fitted, sample = rate(tally, rated, zero, draws, seed)
+        fitted, sample = rate(tally, rated, zero, drawn, seed)
     ratings = {index: float(fitted[place]) for place, index in enumerate(rated)}
     done = _elo_draws(tally, draws) if method is RatingMethod.ELO else draws
     return ranking_of(
         tally, chains, core, ratings, sample, method=method, draws=done, seed=seed, anchor=anchor
     )
+
+
+def _is_even(tally: OutcomeCells) -> bool:
+    return len(tally.counts) > 0 and np.array_equal(tally.wins_first, tally.wins_second)
 
 
 def ranking_of(
@@ -248,6 +256,7 @@ def ranking_of(
         seed=seed,
         anchor=anchor,
         method=method,
+        ties_alone=_is_even(tally),
         above=_above(sample, names),
         first=_first(sample, names),
         sample=replace(sample, models=tuple(names)),

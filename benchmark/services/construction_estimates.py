@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from annotation.models import Dataset
 from benchmark.core.construction import DialogueLimits, privacy_fault, quality_fault, requests_of
-from benchmark.core.duplicates import find_duplicates
+from benchmark.core.duplicates import find_duplicates, folded
 from benchmark.queries.construction import (
     SORT_KIND,
     SourceDialogue,
@@ -37,6 +37,8 @@ from judging.services.pairwise_runs import pairwise_run
 from judging.services.run_requests import RunRequest
 
 _AT_ONCE: Final = 500
+MOST_COMPARED: Final = 5000
+"""Of more dialogues an estimate, which a page waits for, leaves out the search for near copies."""
 
 
 class ConstructionEstimate(NamedTuple):
@@ -52,7 +54,10 @@ class ConstructionEstimate(NamedTuple):
 
 
 def estimate_construction(request: ConstructionRequest) -> ConstructionEstimate:
-    """The calls of a construction, at most; the rules take seconds, as in the run.
+    """The calls of a construction, at most.
+
+    The rules are tried as in the run, but among more than MOST_COMPARED dialogues only exact copies
+    are found, so that nobody waits long: the run then asks less than is said here.
 
     Raises:
         Refused: as for `plan_construction`.
@@ -78,7 +83,11 @@ def _passing(source: Dataset, limits: DialogueLimits) -> Iterator[SourceDialogue
         found = {each.session: each for each in source_dialogues(some)}
         said += [found[key] for key in some]
     texts = ["\n".join(requests_of(each.dialogue)) for each in said]
-    repeated = find_duplicates(texts, percent=limits.near_percent)
+    if len(texts) > MOST_COMPARED:
+        first: dict[str, int] = {}
+        repeated = {at for at, one in enumerate(texts) if first.setdefault(folded(one), at) != at}
+    else:
+        repeated = set(find_duplicates(texts, percent=limits.near_percent))
     for place, each in enumerate(said):
         faults = (
             place in repeated,

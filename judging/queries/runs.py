@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from django.db.models import Avg, Count, Q, Sum
+from django.db.models import Avg, Count, Exists, OuterRef, Q, Sum
 from django.db.models.query import QuerySet
 from django.utils import timezone
 from django.utils.module_loading import import_string
@@ -147,10 +147,14 @@ def scored_totals(run_ids: Collection[int]) -> dict[str, Any]:
 
 
 def has_verdicts(slug: str) -> bool:
-    """Whether a run that is done has given, or brought, verdicts on a dataset's comparisons."""
+    """Whether a run that is done has given, or brought, verdicts on a dataset's comparisons.
+
+    Those of a run's own steps are nobody's verdicts to read: they stand in that run's report.
+    """
     kinds = (RunKind.TEST, RunKind.GRADE, RunKind.RECORDED)
     done = JudgeRun.objects.filter(dataset__slug=slug, kind__in=kinds, status=RunStatus.DONE)
-    return done.exists()
+    step = RunUnit.objects.filter(child=OuterRef("pk"), reused=False)
+    return done.filter(~Exists(step)).exists()
 
 
 UNFINISHED: Final = (RunStatus.PENDING, RunStatus.RUNNING)

@@ -98,6 +98,15 @@ def reset_failed(run_id: int) -> int:
     return pending
 
 
+def is_in_use(run: JudgeRun) -> bool:
+    """Whether what a run made is in use, so that `reset_failed` refuses it (`Kind.resting`)."""
+    try:
+        kind_of(run.kind).resting(run, ())
+    except Refused:
+        return True
+    return False
+
+
 def _reset_units(run: JudgeRun) -> list[int]:
     """Has units whose runs lack answers done again, with what rests on them; gives those runs."""
     ended = unit_rows(run.pk).filter(child__status__in=FINISHED).select_related("child")

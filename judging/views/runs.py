@@ -35,7 +35,7 @@ from judging.queries.run_pages import compared_runs, comparison_page, run_page
 from judging.queries.runs import UNFINISHED, applied_scenarios, run_progress
 from judging.queries.satisfaction.memories import memories_of_run
 from judging.services.endpoints import set_budget
-from judging.services.run_control import can_be_resumed, cancel
+from judging.services.run_control import can_be_resumed, cancel, is_in_use
 from judging.submission import retry_run
 
 STOP_POLLING: Final = 286
@@ -113,7 +113,8 @@ def _progress_context(
         "waits_for_file": found.status == RunStatus.BATCH,
         "can_retry": found.status not in (*UNFINISHED, RunStatus.BATCH)
         and found.kind != RunKind.RECORDED
-        and (found.errors or found.error_code or failed_below),
+        and (found.errors or found.error_code or failed_below)
+        and not is_in_use(run),
     }
 
 

@@ -336,7 +336,7 @@ def test_corrected_figures_stand_beside_people_and_judge():
     assert (alpha["labels"], alpha["refused"], alpha["missing_labels"]) == (5, "few_labels", 15)
     assert alpha["judge_only"] == pytest.approx(1 - beta["judge_only"])
     own = leaderboard("--dataset", "study", "--corrected", "--verdicts", "selected")
-    assert "too few labels for some models: up to 15 more labels needed" in own
+    assert "few_labels: too few labels, up to 15 more labels needed (alpha, beta)" in own
 
 
 def test_corrected_figures_are_told_in_words():

@@ -14,7 +14,7 @@ from annotation.core.intervals import ends
 from annotation.core.refusals import Refused
 from annotation.queries.label_sampling import Ground
 from benchmark.core.bradley_terry import OutcomeCells
-from benchmark.core.corrected import MeanEstimate
+from benchmark.core.corrected import MeanEstimate, Obstacle
 from benchmark.core.rank_agreement import DRAWS_BETWEEN, reference_agreement
 from benchmark.core.ranking import (
     HeadToHead,
@@ -299,17 +299,36 @@ def _corrected_lines(board: CorrectedBoard) -> Iterator[str]:
         cells = "  ".join(f"{_share(each):>22}" for each in ways)
         yield f"{model:<{width}}  {cells}  {r:>6}  {figure.labels}"
     yield f"judge: {board.judge}; {_GROUNDS[board.labels.grounds[0]]}"
-    missing = [figure.missing for _model, figure in board.models if figure.missing]
-    if missing:
-        yield f"too few labels for some models: up to {counted(max(missing), 'more label')} needed"
+    for obstacle, told in _OBSTACLES.items():
+        held = [row for row in board.models if row[1].obstacle is obstacle]
+        if held:
+            names = ", ".join(model for model, _figure in held)
+            most = max(figure.missing for _model, figure in held)
+            more = f", up to {counted(most, 'more label')} needed" if most else ""
+            yield f"{obstacle.lower()}: {told}{more} ({names})"
+    for studies, told in (
+        (board.labels.unfinished, "count once every item there is answered or skipped"),
+        (board.labels.unknown, "have no known inclusion probability"),
+        (board.labels.partial, "were drawn unevenly, and the judge was asked about a part of them"),
+    ):
+        if studies:
+            yield f"labels of {', '.join(studies)} {told}"
+
+
+_OBSTACLES: Final = {
+    Obstacle.OUT_OF_RANGE: "the judge's scores are on another scale",
+    Obstacle.FEW_LABELS: "too few labels",
+    Obstacle.NOT_RANDOM: "the labels are not known to be a random part of what it judged",
+    Obstacle.OTHER_TARGETS: "people and the judge answered about other targets",
+}
 
 
 _GROUNDS: Final = {
     Ground.ALL: "everything that it judged is labelled",
     Ground.STUDIES: "the labels are the first items of studies drawn here",
     Ground.STATED: "the labels are stated to be a random sample",
-    Ground.NONE: "not corrected: the labels are not known to be a random part of what it judged; "
-    "label a sample in a study, or import_records --labels-random says how they were drawn",
+    Ground.NONE: "not corrected: label a random sample in a study, or import_records "
+    "--labels-random says how labels were drawn",
 }
 
 
@@ -447,6 +466,8 @@ def _percent(value: float) -> str:
 def _draws(ranking: Ranking) -> str:
     if ranking.missing:
         return f"too few sessions for intervals: about {ranking.missing} more are needed"
+    if ranking.ties_alone:
+        return "no intervals: every verdict is a tie"
     if ranking.too_many:
         return "no intervals: so many comparisons leave time for too few of their orders"
     return (

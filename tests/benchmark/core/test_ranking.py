@@ -15,7 +15,14 @@ from benchmark.core.bradley_terry import (
     outcome_of,
     partly_rated,
 )
-from benchmark.core.ranking import Standing, bradley_terry, percentile_end, win_rates
+from benchmark.core.ranking import (
+    RatingMethod,
+    Standing,
+    bradley_terry,
+    percentile_end,
+    rank_models,
+    win_rates,
+)
 from tests.paths import shared_data
 from tests.refusals import refuses
 
@@ -49,6 +56,16 @@ def test_three_wins_to_one_are_the_logarithm_of_three():
     assert ratings == pytest.approx([1095.424, 904.576], abs=1e-3)
     assert [row.rank for row in ranking.models] == [1, 2]
     assert all(row.low is None and row.rank_low is None for row in ranking.models)
+
+
+@pytest.mark.parametrize("method", RatingMethod)
+def test_ratings_of_ties_alone_have_no_interval(method):
+    tied = [outcome_of("x", "y", [Verdict.TIE], session) for session in range(12)]
+    ranking = rank_models(tied, method, draws=50)
+    assert ranking.ties_alone
+    assert {(row.rank, row.low, row.high) for row in ranking.models} == {(1, None, None)}
+    decided = rank_models([*tied, outcome_of("x", "y", [Verdict.A], 12)], method, draws=50)
+    assert not decided.ties_alone
 
 
 def test_an_anchor_is_exactly_1000():

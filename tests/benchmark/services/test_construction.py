@@ -21,6 +21,7 @@ from benchmark.queries.construction import (
     next_to_review,
     version_named,
 )
+from benchmark.services import construction_estimates
 from benchmark.services.construction import freeze, review, stage_records
 from benchmark.services.construction_estimates import estimate_construction
 from benchmark.services.construction_runs import ConstructionRequest, plan_construction
@@ -29,7 +30,7 @@ from judging.queries.run_lists import run_list
 from judging.queries.runs import run_progress
 from judging.services.foreground import run_to_end
 from judging.services.kinds import start
-from judging.services.run_control import reset_failed
+from judging.services.run_control import is_in_use, reset_failed
 from judging.services.run_requests import finished_like
 from tests.benchmark.construction import REQUESTS, RIVER, TwoModels, make_models, make_raw
 from tests.factory import make_dataset, make_endpoint, make_turn, make_user
@@ -173,9 +174,14 @@ def test_what_a_passing_failure_dropped_comes_back_on_a_retry(models, client, te
     review(run.pk, reviewed.position, ReviewDecision.DROP, by=make_user())
     before = outcomes(run)
     asked, paid = models.stats()["calls"], run_progress(run.pk).calls
+    sorting = JudgeRun.objects.get(kind="SORT")
     with pytest.raises(Refused) as refused:
-        reset_failed(JudgeRun.objects.get(kind="SORT").pk)
+        reset_failed(sorting.pk)
     assert refused.value.code == "construction:sorted"
+    assert (is_in_use(sorting), is_in_use(run)) == (True, False)
+    JudgeRun.objects.filter(pk=sorting.pk).update(error_code="llm:timeout")
+    assert "Retry failed calls" not in client.get(f"/runs/{sorting.pk}/").content.decode()
+    JudgeRun.objects.filter(pk=sorting.pk).update(error_code=sorting.error_code)
     reset_failed(run.pk)
     assert run_to_end(run.pk).status == "DONE"
     assert outcomes(run) == before | {"copied": ("", "")}
@@ -185,6 +191,7 @@ def test_what_a_passing_failure_dropped_comes_back_on_a_retry(models, client, te
     with pytest.raises(Refused) as refused:
         reset_failed(run.pk)
     assert refused.value.code == "construction:frozen"
+    assert is_in_use(run)
 
 
 def test_an_answer_that_failed_is_asked_and_compared_on_a_retry(models):
@@ -229,6 +236,14 @@ def test_an_estimate_asks_nobody(models):
     assert all(one.calls == one.questions for one in found.runs)
     assert models.stats()["calls"] - before <= 12  # what endpoints can do
     assert not JudgeRun.objects.exists()
+
+
+def test_an_estimate_of_many_looks_for_exact_copies_alone(monkeypatch):
+    monkeypatch.setattr(construction_estimates, "MOST_COMPARED", 2)
+    searched = f"{construction_estimates.__name__}.find_duplicates"
+    monkeypatch.setattr(searched, lambda *_texts, **_settings: pytest.fail("it takes long"))
+    dataset = make_raw({"first": RIVER, "copy": RIVER.upper(), "other": REQUESTS["alike"]})
+    assert estimate_construction(ConstructionRequest(dataset, "bench-1")).passing == 2
 
 
 def test_of_several_open_turns_the_last_is_compared(models):

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judging.models import JudgeRun, LlmCall
-from judging.queries.runs import judged_totals, run_progress, scored_totals
+from judging.models import JudgeRun, LlmCall, RunUnit
+from judging.queries.runs import has_verdicts, judged_totals, run_progress, scored_totals
 from tests.factory import make_comparison, make_judgment, make_preference, make_run
 
 pytestmark = pytest.mark.django_db
@@ -94,3 +94,14 @@ def test_the_pace_is_that_of_the_last_minute_while_a_run_is_under_way():
     assert 0.3 < young <= 0.5  # five within ten seconds, and a little more on a busy machine
     JudgeRun.objects.update(status="DONE")
     assert run_progress(run.pk).pace is None
+
+
+def test_steps_of_another_run_are_no_verdicts_to_read():
+    run = make_run(kind="TEST", status="DONE")
+    slug = run.dataset.slug
+    assert has_verdicts(slug)
+    protocol = make_run(run.dataset, kind="ABLATE")
+    unit = RunUnit.objects.create(run=protocol, position=0, name="step", plan={}, child=run)
+    assert not has_verdicts(slug)
+    RunUnit.objects.filter(pk=unit.pk).update(reused=True)
+    assert has_verdicts(slug)

@@ -91,9 +91,12 @@ def estimate(request: HttpRequest) -> HttpResponse:
 
 
 def _choice(request: HttpRequest) -> dict[str, Any]:
-    """The datasets, and the form of the one that was chosen."""
+    """The datasets, and the form of the one that was chosen, or that the last run was about."""
     slug = request.POST.get("dataset") or request.GET.get("dataset", "")
     datasets = list(Dataset.objects.order_by("name"))
+    if request.method != "POST" and "dataset" not in request.GET:
+        last = JudgeRun.objects.order_by("-pk").values_list("dataset__slug", flat=True).first()
+        slug = last or (datasets[0].slug if len(datasets) == 1 else "")
     chosen = next((each for each in datasets if each.slug == slug), None)
     context: dict[str, Any] = {"datasets": datasets, "chosen": chosen}
     if chosen is not None:

@@ -37,6 +37,16 @@ def test_it_prints_what_was_seen():
     assert "same questions again: 0 calls" in said
 
 
+def test_the_endpoint_of_the_environment_is_tried_where_none_is_named(settings):
+    with pytest.raises(CommandError, match="--base-url"):
+        call_command("llm_check")
+    with FakeLlm(logprobs=False) as server:
+        settings.LLM_BASE_URL, settings.LLM_MODEL = server.base_url, "m"
+        output = StringIO()
+        call_command("llm_check", stdout=output, stderr=StringIO())
+    assert "chat: yes," in output.getvalue()
+
+
 def test_with_json_it_prints_one_object():
     with FakeLlm(logprobs=False) as server:
         found = json.loads(run(server, "--json"))

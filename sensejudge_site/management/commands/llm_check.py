@@ -47,8 +47,21 @@ class Command(OneLineCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares the endpoint and the output."""
-        parser.add_argument("--base-url", required=True, metavar="URL", help="usually ends in /v1")
-        parser.add_argument("--model", required=True, metavar="NAME")
+        address, model = settings.LLM_BASE_URL, settings.LLM_MODEL
+        parser.add_argument(
+            "--base-url",
+            required=not address,
+            default=address,
+            metavar="URL",
+            help="usually ends in /v1 (default: LLM_BASE_URL)",
+        )
+        parser.add_argument(
+            "--model",
+            required=not model,
+            default=model,
+            metavar="NAME",
+            help="default: LLM_MODEL",
+        )
         parser.add_argument(
             "--key-variable",
             default="LLM_API_KEY",

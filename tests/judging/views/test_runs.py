@@ -8,7 +8,14 @@ from django.utils import timezone
 
 from judging.models import JudgeRun, Judgment, LlmCall, Preference, PreferenceSet, RunKind
 from tests.benchmark.stage import Stage
-from tests.factory import make_endpoint, make_judgment, make_rating, make_run, make_user
+from tests.factory import (
+    make_dataset,
+    make_endpoint,
+    make_judgment,
+    make_rating,
+    make_run,
+    make_user,
+)
 from tests.judging.study import make_pair
 from tests.markup import tight
 
@@ -267,9 +274,13 @@ def test_the_form_offers_the_datasets_annotators_and_judges(manager):
     study()
     endpoint = make_endpoint(name="qwen")
     make_endpoint(name="retired", enabled=False)
-    page = tight(manager.get("/runs/new/"))
+    make_dataset(slug="other")
+    page = tight(manager.get("/runs/new/?dataset="))
     assert "Study" in page
     assert "What to do" not in page
+    assert "What to do" not in tight(manager.get("/runs/new/?dataset=gone"))
+    page = tight(manager.get("/runs/new/"))
+    assert '<option value="study" selected>' in page  # of the last run
     page = tight(manager.get("/runs/new/?dataset=study"))
     assert "What to do" in page
     assert ">ann</option>" in page

@@ -40,6 +40,11 @@ _numbers = count(1)
 PASSWORD = "correct horse battery"
 
 
+def next_number() -> int:
+    """A number that nothing else has."""
+    return next(_numbers)
+
+
 def _number_of(model: type[Model], **of: int) -> int:
     """How many rows there are of one parent; Django takes twenty times as long to say it."""
     ((column, parent),) = of.items()

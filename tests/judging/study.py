@@ -11,7 +11,16 @@ from asgiref.sync import sync_to_async
 
 from annotation.core.choices import Verdict
 from annotation.core.splits import Pooling
-from annotation.models import Comparison, Scenario, Session, User
+from annotation.models import (
+    Comparison,
+    PairwiseLabel,
+    Response,
+    Scenario,
+    Session,
+    Turn,
+    User,
+)
+from annotation.models.data import text_hash
 from judging.core.questions import (
     Call,
     LabelledPair,
@@ -30,12 +39,12 @@ from judging.services.run_requests import RunRequest
 from tests.factory import (
     make_comparison,
     make_dataset,
-    make_label,
     make_rater,
     make_response,
     make_scenario,
     make_session,
     make_turn,
+    next_number,
 )
 
 LONGER = "prefers longer"
@@ -46,10 +55,16 @@ def make_study(*, scenarios: int = 1, comparisons: int = 6, name: str = "ann"):
     """A dataset with one rater who likes the longer response, which is A and B in turns."""
     dataset = make_dataset()
     rater = make_rater(dataset, name)
+    pairs = []
     for number in range(scenarios):
         scenario = make_scenario(dataset, name=f"scenario {number}", position=number)
-        for place in range(comparisons):
-            label_pair(make_pair(scenario, longer_first=place % 2 == 0), rater)
+        pairs += [_pair(scenario, longer_first=place % 2 == 0) for place in range(comparisons)]
+    Session.objects.bulk_create([pair.turn.session for pair in pairs])
+    Turn.objects.bulk_create([pair.turn for pair in pairs])
+    both = [one for pair in pairs for one in (pair.response_a, pair.response_b)]
+    Response.objects.bulk_create(both)
+    Comparison.objects.bulk_create(pairs)
+    PairwiseLabel.objects.bulk_create(_label(pair, rater) for pair in pairs)
     return dataset, rater
 
 
@@ -57,8 +72,7 @@ def make_pair(
     scenario: Scenario, *, longer_first: bool = True, session: Session | None = None
 ) -> Comparison:
     turn = make_turn(session or make_session(scenario))
-    texts = ["A long and thorough answer.", "Short."]
-    first, second = texts if longer_first else reversed(texts)
+    first, second = _texts(longer_first=longer_first)
     return make_comparison(
         turn,
         response_a=make_response(turn, text=first),
@@ -66,12 +80,41 @@ def make_pair(
     )
 
 
+def _texts(*, longer_first: bool) -> list[str]:
+    texts = ["A long and thorough answer.", "Short."]
+    return texts if longer_first else texts[::-1]
+
+
+def _pair(scenario: Scenario, *, longer_first: bool) -> Comparison:
+    """As `make_pair` makes it, with nothing saved yet."""
+    number = next_number()
+    session = Session(
+        dataset=scenario.dataset, scenario=scenario, key=f"session-{number}", position=number
+    )
+    turn = Turn(session=session, position=0, user_message=f"Question {number}?")
+    a, b = (
+        Response(
+            turn=turn,
+            text=text,
+            text_hash=text_hash(text),
+            model=f"model-{next_number()}",
+            position=place,
+        )
+        for place, text in enumerate(_texts(longer_first=longer_first))
+    )
+    return Comparison(turn=turn, response_a=a, response_b=b, key=f"pair-{number}", position=number)
+
+
 def label_pair(comparison: Comparison, rater: User, verdict: str = "") -> None:
+    _label(comparison, rater, verdict).save()
+
+
+def _label(comparison: Comparison, rater: User, verdict: str = "") -> PairwiseLabel:
     a, b = comparison.response_a.text, comparison.response_b.text
     assert a is not None
     assert b is not None
     longer = "A" if len(a) > len(b) else "B"
-    make_label(comparison, annotator=rater, verdict=verdict or longer)
+    return PairwiseLabel(comparison=comparison, annotator=rater, verdict=verdict or longer)
 
 
 class FakeJudge:

@@ -201,23 +201,17 @@ def rank_models(
         message = f"the anchor model {anchor!r} has no rating in these comparisons"
         raise Refused("ranking:unknown-anchor", message)
     zero = rated.index(tally.models.index(anchor)) if anchor is not None else None
-    # Where every comparison is even no draw differs: its width of zero would claim certainty.
-    drawn = 0 if _is_even(tally) else draws
     if by_odds:
         fitted = ratings_on_scale(wins[np.ix_(rated, rated)][None], zero)[0]
-        sample = bootstrap_ratings(tally, rated, zero, draws=drawn, seed=seed)
+        sample = bootstrap_ratings(tally, rated, zero, draws=draws, seed=seed)
     else:
         rate = _elo if method is RatingMethod.ELO else _shares
-        fitted, sample = rate(tally, rated, zero, drawn, seed)
+        fitted, sample = rate(tally, rated, zero, draws, seed)
     ratings = {index: float(fitted[place]) for place, index in enumerate(rated)}
     done = _elo_draws(tally, draws) if method is RatingMethod.ELO else draws
     return ranking_of(
         tally, chains, core, ratings, sample, method=method, draws=done, seed=seed, anchor=anchor
     )
-
-
-def _is_even(tally: OutcomeCells) -> bool:
-    return len(tally.counts) > 0 and np.array_equal(tally.wins_first, tally.wins_second)
 
 
 def ranking_of(
@@ -247,6 +241,9 @@ def ranking_of(
     """
     names = [tally.models[index] for index in ratings]
     rows = _rows(tally, chains, core, ratings, sample)
+    is_even = len(tally.counts) > 0 and np.array_equal(tally.wins_first, tally.wins_second)
+    if is_even:  # no draw differs: a width of zero would claim certainty
+        rows = [replace(row, low=None, high=None) for row in rows]
     return Ranking(
         models=tuple(sorted(rows, key=_best_first)),
         comparisons=int(tally.counts.sum()),
@@ -256,7 +253,7 @@ def ranking_of(
         seed=seed,
         anchor=anchor,
         method=method,
-        ties_alone=_is_even(tally),
+        ties_alone=is_even,
         above=_above(sample, names),
         first=_first(sample, names),
         sample=replace(sample, models=tuple(names)),

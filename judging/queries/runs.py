@@ -147,10 +147,7 @@ def scored_totals(run_ids: Collection[int]) -> dict[str, Any]:
 
 
 def has_verdicts(slug: str) -> bool:
-    """Whether a run that is done has given, or brought, verdicts on a dataset's comparisons.
-
-    Those of a run's own steps are nobody's verdicts to read: they stand in that run's report.
-    """
+    """Whether a done run, no step of another, gave or brought verdicts on a dataset's pairs."""
     kinds = (RunKind.TEST, RunKind.GRADE, RunKind.RECORDED)
     done = JudgeRun.objects.filter(dataset__slug=slug, kind__in=kinds, status=RunStatus.DONE)
     step = RunUnit.objects.filter(child=OuterRef("pk"), reused=False)

@@ -63,7 +63,9 @@ def test_ratings_of_ties_alone_have_no_interval(method):
     tied = [outcome_of("x", "y", [Verdict.TIE], session) for session in range(12)]
     ranking = rank_models(tied, method, draws=50)
     assert ranking.ties_alone
-    assert {(row.rank, row.low, row.high) for row in ranking.models} == {(1, None, None)}
+    told = {(row.rank, row.rank_high, row.low, row.high) for row in ranking.models}
+    assert told == {(1, 2, None, None)}
+    assert not any(row.low_unbounded or row.high_unbounded for row in ranking.models)
     decided = rank_models([*tied, outcome_of("x", "y", [Verdict.A], 12)], method, draws=50)
     assert not decided.ties_alone
 

@@ -189,6 +189,19 @@ def test_a_run_by_a_rubric_is_read_only_where_it_is_asked_for(viewer):
     assert rows["Base judge, no preferences"].value == 0.75
 
 
+def test_a_judge_that_a_rule_beats_gets_no_plain_yes(viewer):
+    stage = Stage.make(size=12)
+    ann = stage.rater("ann")
+    stage.label(ann, "A" * 12, shown="ORIGINAL")
+    parent = stage.distilled(ann)
+    stage.tested(ann, parent, base="B" * 12, selected="A" * 12)
+    assert "Yes, more than without preferences: 100 % against 0 %." in tight(viewer.get("/trust/"))
+    stage.tested(ann, parent, base="B" * 12, selected="A" * 11 + "B")
+    told = tight(viewer.get("/trust/"))
+    assert "More than without preferences: 92 % against 0 %. But a rule that reads nothing" in told
+    assert "Yes, more" not in told
+
+
 def test_a_run_over_unlabelled_comparisons_is_no_choice_and_says_what_it_is(viewer):
     stage, ann, run = study()
     other = stage.tested(ann, run.parent, base="." * 12, selected="." * 12)

@@ -110,6 +110,7 @@ def _progress_context(
         "errors": [(gettext(text_of(code)), code, count) for code, count in found.errors],
         "error": " ".join(gettext(text_of(code)) for code in _reasons(found)),
         "waits_in_queue": found.status == RunStatus.PENDING and not is_left,
+        "is_learning": found.status == RunStatus.RUNNING and run.stage == StageName.LEARN,
         "waits_for_file": found.status == RunStatus.BATCH,
         "can_retry": found.status not in (*UNFINISHED, RunStatus.BATCH)
         and found.kind != RunKind.RECORDED

@@ -33,7 +33,7 @@ from tests.factory import (
 pytestmark = pytest.mark.django_db
 
 MODELS = ("alpha", "beta", "gamma")
-PAIRS = 24
+PAIRS = 12
 PEOPLE = ("ann", "bob", "cyd")
 FIRST, SECOND = ("FIRST_MUCH", "FIRST_BETTER"), ("SECOND_MUCH", "SECOND_BETTER")
 

@@ -235,7 +235,7 @@ def evaluate_satisfaction(_folder):
     alone = make_response(make_turn(make_session(test.scenarios.first())), original=True)
     make_rating(alone, annotator=make_rater(test, "new"), score=4)  # to whom no turn is near
     asked = ("evaluate_satisfaction", "--train", "train", "--test", "test", "--bootstrap", 20)
-    curve = ("--learning-curve", "--curve-draws", 1)
+    curve = ("--learning-curve", "--curve-users", "4", "--curve-draws", 1)
     return [run(*asked, "--evaluators", "history_mean,nearest_1,learned", *curve)]
 
 

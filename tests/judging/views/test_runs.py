@@ -229,6 +229,15 @@ def test_a_run_behind_another_is_queued(manager):
         assert "Resume" not in page
 
 
+def test_a_run_that_learns_first_says_so(viewer):
+    learning = make_run(status="RUNNING", stage="learn", heartbeat_at=timezone.now())
+    scoring = make_run(status="RUNNING", stage="score", heartbeat_at=timezone.now())
+    assert "s ratings first, which takes minutes" in tight(
+        viewer.get(f"/runs/{learning.pk}/progress/")
+    )
+    assert "ratings first" not in tight(viewer.get(f"/runs/{scoring.pk}/progress/"))
+
+
 def test_a_failed_run_says_why(viewer):
     run = make_run(status="FAILED", error_code="llm:timeout", error_detail="after 120 s")
     page = tight(viewer.get(f"/runs/{run.pk}/"))

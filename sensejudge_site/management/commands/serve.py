@@ -94,7 +94,10 @@ class Command(OneLineCommand):
             start_embedded_worker(None if declined else resumed)
             for line in _told(left, [] if declined else at_work, declined=declined):
                 self.stdout.write(line)
+        nobody = not User.objects.exists()
         connection.close()
+        if nobody:
+            self.stdout.write("No accounts yet. Create the first: manage.py createsuperuser")
         self.stdout.write(f"SenseJudge is at http://{host}:{port}/ (Ctrl-C stops it)")
         self.stdout.flush()
         server.run()

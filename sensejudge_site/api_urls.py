@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from django.urls import include, path
+from django.urls import include, path, re_path
 
-from sensejudge_site.api_views import RevokeView, TokenView
+from sensejudge_site.api_views import RevokeView, TokenView, UnknownView
 
 urlpatterns = [
     path("token/", TokenView.as_view(), name="api-token"),
@@ -12,4 +12,6 @@ urlpatterns = [
     path("", include("annotation.api.urls")),
     path("", include("judging.api.urls")),
     path("", include("benchmark.api.urls")),
+    # With its slash: one that lacks it is redirected, as everywhere.
+    re_path(r"^(?:.*/)?$", UnknownView.as_view(), name="api-unknown"),
 ]

@@ -1,13 +1,17 @@
-"""Where an API token comes from, and where it ends."""
+"""Where an API token comes from, and where it ends; addresses that the API does not have."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from drf_spectacular.utils import extend_schema, inline_serializer
 from knox.views import LoginView, LogoutView
 from rest_framework import serializers
 from rest_framework.authentication import BasicAuthentication
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from sensejudge_site.api_tokens import PasswordTokenAuthentication, password_mark
 
@@ -42,3 +46,14 @@ class RevokeView(LogoutView):  # type: ignore[misc]  # knox ships no types
         """Revoke the token that this request carries."""
         answer: Response = super().post(request)
         return answer
+
+
+class UnknownView(APIView):
+    """An address that the API does not have: an error as JSON, as all of its errors are."""
+
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse every method alike, once it is known who asks."""
+        super().initial(request, *args, **kwargs)
+        raise NotFound("There is nothing at this address of the API. /api/ lists what there is.")

@@ -82,7 +82,7 @@ ADDRESSES: Final[Sequence[tuple[re.Pattern[str], Named]]] = [
         ("(?:gold|adjudication)/response", _RESPONSE),
         ("adjudication/session", _SESSION),
         ("(?:benchmarks/)?runs", _RUN),
-        ("leaderboard/replays", _RUN),
+        ("(?:leaderboard/)?replays", _RUN),
         ("snapshots/keep/replay", _RUN),
         ("trust/calibration", _RUN),
         ("trust/satisfaction/models", _RUN),

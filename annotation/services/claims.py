@@ -253,10 +253,15 @@ def hold(claim: Claim, study: Study, now: datetime) -> None:
     Call it within a transaction.
 
     Raises:
-        Refused: `labelling:taken` where the lease ran out and others filled the item.
+        Refused: `labelling:taken` where the lease ran out and others filled the item, or
+            `labelling:not-yours` where the annotator was just taken out of the study.
     """
     if claim.state in {ClaimState.ACTIVE, ClaimState.DONE}:
         return
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK, {"annotator": claim.annotator_id})
+    if not Participation.objects.filter(study=study, annotator=claim.annotator_id).exists():
+        raise Refused(RefusalCode.NOT_YOURS)
     if not _take_again(claim, study, now, claims_on(claim.item)):
         raise Refused(RefusalCode.TAKEN)
 

@@ -89,9 +89,10 @@ def remove_annotator(*, study: str, annotator: int, by: User) -> None:
         "pause_reason": part.pause_reason,
         "worker": part.worker_id,
     }
-    part.delete()
+    # Claims come first, as in an answer that pauses its annotator: in turns, they never deadlock.
     held = Claim.objects.filter(item__study=row, annotator=annotator, state=ClaimState.ACTIVE)
     detail["released"] = held.update(state=ClaimState.RELEASED, slot=None)
+    part.delete()
     _record(row, by, "study.annotator-removed", detail)
 
 

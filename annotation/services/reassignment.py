@@ -215,19 +215,26 @@ def discard_answers(*, study: str, annotator: int, by: User, now: datetime) -> i
     row = _study(study)
     if row.kind == StudyKind.CONVERSATION:
         raise Refused(ReassignmentRefusal.OWN_WORDS)
-    remove_annotator(study=study, annotator=annotator, by=by)
-    discarded = 0
-    for model in (PairwiseLabel, SatisfactionLabel, SessionQuestionnaire):
-        rows = model._default_manager.filter(study=row, annotator=annotator)  # noqa: SLF001
-        for values in rows.order_by("pk").values():
-            kept = json.loads(json.dumps(values, cls=DjangoJSONEncoder))
-            _record_study(row, by, "label.discarded", {"annotator": annotator, **kept}, now)
-            discarded += 1
-        rows.delete()
+    _lock(annotator)
+    # Before any label is read: an answer that is being given is through, or finds its claim gone.
     claims = Claim.objects.filter(item__study=row, annotator=annotator)
+    held = claims.exclude(state=ClaimState.RELEASED)
+    list(held.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
+    remove_annotator(study=study, annotator=annotator, by=by)
     claims.exclude(state=ClaimState.RELEASED).update(
         state=ClaimState.RELEASED, slot=None, skip_reason="", finished_at=now
     )
+    discarded = 0
+    for model in (PairwiseLabel, SatisfactionLabel, SessionQuestionnaire):
+        labels = model._default_manager  # noqa: SLF001
+        rows = list(labels.filter(study=row, annotator=annotator).order_by("pk").values())
+        kept = json.loads(json.dumps(rows, cls=DjangoJSONEncoder))
+        AuditEvent.objects.bulk_create(
+            _of_study(row, by, "label.discarded", {"annotator": annotator, **each}, now)
+            for each in kept
+        )
+        labels.filter(pk__in=[each["id"] for each in rows]).delete()
+        discarded += len(rows)
     if discarded:
         detail = {"annotator": annotator, "answers": discarded}
         _record_study(row, by, "study.answers-discarded", detail, now)
@@ -237,7 +244,13 @@ def discard_answers(*, study: str, annotator: int, by: User, now: datetime) -> i
 def _record_study(
     study: Study, by: User, action: str, detail: Mapping[str, object], now: datetime
 ) -> None:
-    AuditEvent.objects.create(
+    _of_study(study, by, action, detail, now).save()
+
+
+def _of_study(
+    study: Study, by: User, action: str, detail: Mapping[str, object], now: datetime
+) -> AuditEvent:
+    return AuditEvent(
         actor=by,
         action=action,
         target="study",
@@ -262,8 +275,12 @@ def _participant(study: Study, annotator: int) -> User:
         raise Refused(ReassignmentRefusal.NOT_IN_STUDY)
     if paused is not None:
         raise Refused(ReassignmentRefusal.PAUSED)
-    User.objects.filter(pk=annotator).update(is_active=F("is_active"))
+    _lock(annotator)
     return User.objects.get(pk=annotator)
+
+
+def _lock(annotator: int) -> None:
+    User.objects.filter(pk=annotator).update(is_active=F("is_active"))
 
 
 def _may_hold(item: StudyItem, annotator: User) -> bool:

@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
@@ -100,13 +100,13 @@ def reference_agreement(ranking: Ranking, reference: Mapping[str, float]) -> Ran
 def groups_alike(ranking: Ranking) -> tuple[tuple[str, ...], ...]:
     """The rated models, best first, those in one group that cannot be told apart.
 
-    Each is above the next of its group in less than CLEAR of the draws.
+    None is above a later one of its group in CLEAR of the draws.
     """
     rated = [row.model for row in ranking.models if row.rating is not None]
     groups: list[tuple[str, ...]] = [(model,) for model in rated[:1]]
-    for one, other in pairwise(rated):
-        is_clear = ranking.above.get((one, other), 0.0) >= CLEAR
-        groups.append((other,) if is_clear else (*groups.pop(), other))
+    for model in rated[1:]:
+        is_clear = any(ranking.above.get((one, model), 0.0) >= CLEAR for one in groups[-1])
+        groups.append((model,) if is_clear else (*groups.pop(), model))
     return tuple(groups)
 
 

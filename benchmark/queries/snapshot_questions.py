@@ -30,7 +30,9 @@ Question = Mapping[str, Any]
 
 EVERYBODY: Final = Reader(only=None)
 _PART: Final = ("scenario", "annotator", "language")
-_WORDS: Final = ("run", "rule", "policy", "judge", "method", "study", "voice", "people", "anchor")
+_WORDS: Final = (
+    *("run", "rule", "policy", "until", "judge", "method", "study", "voice", "people", "anchor"),
+)
 
 
 def board_question(
@@ -99,6 +101,7 @@ def asked_trust(question: TrustQuestion) -> Question:
         "scenario": scope.scenario.name if scope.scenario else "",
         "rule": scope.question.rule.value,
         "policy": scope.question.policy.value,
+        "until": scope.until,
         "seed": SEED,
     }
 
@@ -206,6 +209,7 @@ def trust_question(question: Question) -> TrustQuestion:
         scenario=named.scenario,
         rule=VoteRule(question["rule"]),
         policy=InvalidPolicy(question["policy"]),
+        until=question.get("until"),
     )
 
 

@@ -55,8 +55,10 @@ from judging.models import (
     Preference,
     PreferenceSet,
     RunKind,
+    RunStatus,
 )
 from judging.queries.preference_sets import edited_after_verdicts, runs_edited_late
+from judging.queries.runs import UNFINISHED
 from judging.queries.withheld import readable_sets, withheld_numbers
 
 
@@ -199,7 +201,7 @@ class TrustScope:
     """What was asked, resolved, with what else could be asked; None where there is nothing.
 
     `withheld` are comparisons that count nowhere, for the reader may not know what a judge decided.
-    `latest` is the dataset's last run.
+    `latest` is the dataset's last run, `unfinished` how many of its runs are in progress.
     """
 
     question: TrustQuestion
@@ -214,11 +216,15 @@ class TrustScope:
     withheld: frozenset[int] = frozenset()
     anything_withheld: bool = False
     latest: int | None = None
+    unfinished: int = 0
 
     @property
     def until(self) -> int | None:
-        """The last run that the figures could be of: an address that names it always shows them."""
-        return self.question.until or self.latest
+        """The last run that the figures could be of: an address that names it always shows them.
+
+        None while a run is in progress, whose verdicts may yet change them, if none was asked for.
+        """
+        return self.question.until or (None if self.unfinished else self.latest)
 
     @property
     def newer(self) -> RunChoice | None:
@@ -286,6 +292,8 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
     if run is not None and by_log_odds and question.rule_of not in {None, run.id}:
         question = replace(question, rule=VoteRule.DEFAULT)  # of the run that was looked at before
     check_rule(question.rule, by_log_odds=by_log_odds)
+    in_progress = Count("pk", filter=Q(status__in=(*UNFINISHED, RunStatus.BATCH)))
+    there = JudgeRun.objects.filter(dataset=dataset.id).aggregate(last=Max("pk"), going=in_progress)
     return TrustScope(
         question=question,
         datasets=every_dataset,
@@ -298,7 +306,8 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
         scenario=None if question.scenario is None else picked(topics, question.scenario),
         withheld=withheld_numbers(reader.only),
         anything_withheld=is_anything_withheld(reader.only),
-        latest=JudgeRun.objects.filter(dataset=dataset.id).aggregate(last=Max("pk"))["last"],
+        latest=there["last"],
+        unfinished=there["going"],
     )
 
 

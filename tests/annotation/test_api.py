@@ -23,6 +23,15 @@ def test_nobody_reads_without_signing_in(client, name):
     assert answer.json()["code"] == "api:not_authenticated"
 
 
+@pytest.mark.parametrize("address", ["/api/v1/", "/api/v1/nothing/here/"])
+def test_an_unknown_address_is_an_error_like_any_other(client, address):
+    assert client.get(address).status_code == 401
+    client.force_login(factory.make_user(role="VIEWER"))
+    for answer in (client.get(address), client.post(address)):
+        assert (answer.status_code, answer.json()["code"]) == (404, "api:not_found")
+    assert client.get("/api/v1/labels").url == "/api/v1/labels/"
+
+
 @pytest.mark.parametrize("name", BLIND_LISTS)
 def test_an_annotator_stays_blind(client, name):
     client.force_login(factory.make_user(role="ANNOTATOR"))

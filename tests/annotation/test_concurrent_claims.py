@@ -15,7 +15,11 @@ from annotation.models import AuditEvent, Claim, PairwiseLabel, Submission, Subm
 from annotation.queries.assignment import next_free_item
 from annotation.services.claims import accept, next_task
 from annotation.services.labels import answer_pair
-from annotation.services.reassignment import ReassignmentRefusal, give_item
+from annotation.services.reassignment import (
+    ReassignmentRefusal,
+    discard_answers,
+    give_item,
+)
 from tests.annotation.labelling import NOW, make_pair_study
 from tests.factory import make_user
 
@@ -159,3 +163,48 @@ def test_the_last_item_with_a_free_slot_is_offered_though_somebody_is_just_takin
             [lambda: next_task(study=study.slug, annotator=second, now=NOW)],
         )
     assert [task.place.item for task in offered] == [item.pk]
+
+
+def test_an_answer_that_is_just_changed_is_discarded_as_it_was_changed():
+    annotator, manager = make_user(), make_user(role="MANAGER")
+    study = make_pair_study([annotator])
+    task = next_task(study=study.slug, annotator=annotator, now=NOW)
+
+    def say(answer):
+        answer_pair(
+            study=study.slug,
+            item=task.place.item,
+            annotator=annotator,
+            answer=OwnAnswer(answer, None, both_bad=False, comment=""),
+            submission=uuid4(),
+            now=NOW,
+        )
+
+    def discard():
+        try:
+            return discard_answers(study=study.slug, annotator=annotator.pk, by=manager, now=NOW)
+        finally:
+            connection.close()
+
+    say(Answer.FIRST)
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            say(Answer.SECOND)
+            changed = PairwiseLabel.objects.get().verdict
+            discarding = threads.submit(discard)
+            while not discarding.done() and not waits_for_this():
+                pass
+        assert discarding.result() == 1
+    assert AuditEvent.objects.get(action="label.discarded").detail["verdict"] == changed
+    assert Claim.objects.get().state == "RELEASED"
+    assert not PairwiseLabel.objects.exists()
+
+
+def waits_for_this():
+    """Whether another connection waits for what this one has locked."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM pg_locks"
+            " WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+        )
+        return cursor.fetchone() is not None

@@ -337,6 +337,16 @@ def test_a_lost_item_is_held_again_only_while_a_slot_is_free():
     assert refused.value.code is RefusalCode.TAKEN
 
 
+def test_whoever_was_taken_out_holds_no_lost_item_again():
+    annotator = make_user()
+    study = make_pair_study([annotator], items=1)
+    lost = make_claim(study.items.get(), annotator, slot=None, state="RELEASED")
+    study.participations.all().delete()
+    with pytest.raises(Refused) as refused:
+        hold(lost, study, NOW)
+    assert refused.value.code is RefusalCode.NOT_YOURS
+
+
 def test_progress_counts_what_this_annotator_may_still_get():
     annotator, other = make_user(), make_user()
     study = make_pair_study([annotator, other], items=5)

@@ -70,7 +70,9 @@ def test_without_a_report_the_page_says_how_to_make_one(viewer):
     assert "No evaluation of rated yet" in rated
     assert "Ask a study manager to start an evaluation." in rated
     viewer.force_login(make_user(role="MANAGER"))
-    assert f'href="{NEW}?test=rated"' in tight(viewer.get(PAGE))
+    asked = tight(viewer.get(PAGE))
+    assert f'href="{NEW}?test=rated"' in asked
+    assert "only runs over all rated turns" in asked
     assert '<option value="rated" selected>' in tight(viewer.get(f"{NEW}?test=rated"))
     for page in (empty, rated):  # nobody else's figures in their place
         assert "User-memory evaluator" not in page

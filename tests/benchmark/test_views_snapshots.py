@@ -55,6 +55,21 @@ def test_a_trust_page_is_kept(manager):
     assert "ann, Code" in shown
 
 
+def test_a_trust_page_leads_to_the_runs_that_it_was_kept_with(manager):
+    stage, ann, _bob = study()
+    last = manager.get(f"/trust/?annotator={ann.pk}").context["scope"].until
+    manager.post(f"{KEEP_TRUST}?annotator={ann.pk}&until={last}")
+    stage.tested(ann, None, base="AAAA" * 2)
+    snapshot = Snapshot.objects.get()
+    assert snapshot.question["until"] == last
+    today = manager.get(f"/snapshots/{snapshot.pk}/").context["today"]
+    assert manager.get(today).context["scope"].question.until == last
+    assert UNCHANGED in text(manager.post(f"/snapshots/{snapshot.pk}/"))
+    del snapshot.question["until"]  # kept before it was told
+    snapshot.save()
+    assert UNCHANGED in text(manager.post(f"/snapshots/{snapshot.pk}/"))
+
+
 def test_other_pages_are_kept_and_lead_to_themselves_today(manager):
     _stage, ann, _bob = study()
     pages = {

@@ -176,6 +176,25 @@ def test_a_permanent_link_shows_the_same_figures_after_later_runs(viewer):
     assert page.context["scope"].run.id == run.pk
 
 
+def test_no_link_is_permanent_while_a_run_goes_on(viewer):
+    stage, ann, run = study()
+    rubric = by_rubric(stage, ann)
+    link = "Permanent link to these figures</a>"
+    for status in ("PENDING", "RUNNING", "BATCH"):
+        JudgeRun.objects.filter(pk=rubric.pk).update(status=status)
+        _rows, page = rows_of(viewer, ann, run=run.pk)
+        assert link not in tight(page)
+        assert "A run is in progress. A permanent link is available when it has" in tight(page)
+        assert "until" not in page.context["query"]
+    _rows, page = rows_of(viewer, ann, run=run.pk, until=run.pk)  # ended before it
+    assert f"runs up to number {run.pk} only" in tight(page)
+    assert "Newer runs exist." in tight(page)
+    JudgeRun.objects.filter(pk=rubric.pk).update(status="DONE")
+    _rows, page = rows_of(viewer, ann, run=run.pk)
+    assert link in tight(page)
+    assert f"until={rubric.pk}" in page.context["query"]
+
+
 def test_a_run_by_a_rubric_is_read_only_where_it_is_asked_for(viewer):
     stage, ann, _run = study()
     JudgeRun.objects.filter(kind="TEST").delete()

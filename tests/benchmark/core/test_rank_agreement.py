@@ -82,6 +82,9 @@ def test_models_that_draws_do_not_tell_apart_are_one_group():
     found = bradley_terry(rows, draws=200, seed=1)
     assert groups_alike(found) == (("a",), ("b", "c"))
     assert groups_alike(replace(found, above={})) == (("a", "b", "c"),)
+    # Each is close to the next, and the first is yet clearly above the last.
+    chain = {("a", "b"): 0.9, ("b", "c"): 0.9, ("a", "c"): 0.97}
+    assert groups_alike(replace(found, above=chain)) == (("a", "b"), ("c",))
     assert groups_alike(bradley_terry([], draws=0, seed=1)) == ()
 
 

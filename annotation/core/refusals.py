@@ -158,7 +158,8 @@ REFUSAL_TEXTS: Final = {
         "check them, or save the table again from your spreadsheet."
     ),
     "import:unreadable": gettext_noop(
-        "We could not read this file. It may be damaged or incomplete: save it again and import that."
+        "We could not read this file. It may be damaged or incomplete: save it again and import "
+        "that."
     ),
     "invitation:closed": gettext_noop("The study of this invitation is closed."),
     "invitation:expired": gettext_noop("This invitation has expired."),

@@ -260,7 +260,7 @@ if not may_hold_key(LLM_KEY_VARIABLE, listed=LLM_KEY_VARIABLES):
         f"LLM_KEY_VARIABLES, not {LLM_KEY_VARIABLE}."
     )
 # Hosts at which managers may add endpoints: a key goes to where an endpoint is. Admins name any.
-LLM_HOSTS = frozenset(env.list("LLM_HOSTS", default=KNOWN_HOSTS))
+LLM_HOSTS = frozenset(map(str.lower, env.list("LLM_HOSTS", default=KNOWN_HOSTS)))
 LLM_CONCURRENCY = env.int("LLM_CONCURRENCY", default=16)
 LLM_TIMEOUT_SECONDS = env.float("LLM_TIMEOUT_SECONDS", default=120.0)
 if LLM_CONCURRENCY < 1:

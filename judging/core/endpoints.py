@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -30,16 +31,26 @@ def may_hold_key(variable: str, *, listed: Collection[str]) -> bool:
 
 _NAMED: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _KEY: Final = re.compile(
-    r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|hf|xai|r8|nvapi|pplx|glpat|fw)[-_]|AIza|AKIA|Bearer )"
-    r"[\w-]{8,}"
+    r"(?<![A-Za-z0-9])(?:(?:AIza|AKIA|Bearer )[\w-]{8}"
+    # Models and hosts begin so, too (xai-grok-4-fast), but have no word as long.
+    r"|(?:sk|pk|rk|gsk|hf|xai|r8|nvapi|pplx|glpat|fw)[-_](?=[\w-]*\d)"
+    r"(?:[\w-]*[A-Za-z0-9]{16}|[\w-]{40}))"
+)
+_RANDOM_WORD: Final = re.compile(  # a folder may be named by a hash, as in models/snapshots/HASH
+    r"(?<![A-Za-z0-9/])(?=[0-9]*[A-Za-z])(?=(?:[A-Za-z]*[0-9]){2})[A-Za-z0-9]{24}"
 )
 _LONG_WORD: Final = 16
 _FEWEST_DIGITS: Final = 2
 
 
-def holds_key(text: str) -> bool:
-    """Whether a text has something in it that begins as the keys of providers do."""
-    return bool(_KEY.search(text))
+def holds_key(text: str, *, named: bool = True) -> bool:
+    """Whether a text has something in it that begins as the keys of providers do.
+
+    Args:
+        text: what was entered.
+        named: False where nobody makes up a name, so that one long random word will do.
+    """
+    return bool(_KEY.search(text)) or (not named and bool(_RANDOM_WORD.search(text)))
 
 
 def looks_like_key(variable: str) -> bool:
@@ -51,10 +62,7 @@ def looks_like_key(variable: str) -> bool:
     return holds_key(variable) or is_random or is_long
 
 
-KNOWN_HOSTS: Final = (
-    "localhost",
-    "127.0.0.1",
-    "::1",
+PROVIDERS: Final = (
     "api.openai.com",
     "api.anthropic.com",
     "generativelanguage.googleapis.com",
@@ -71,19 +79,34 @@ KNOWN_HOSTS: Final = (
     "open.bigmodel.cn",
     "api.siliconflow.cn",
 )
+KNOWN_HOSTS: Final = ("localhost", "127.0.0.1", "::1", *PROVIDERS)
 """This machine and providers, who have a key of theirs already: nobody can fetch it from them."""
 ANY_HOST: Final = "*"
 
 
-def may_be_asked(base_url: str, *, hosts: Collection[str]) -> bool:
+def may_be_asked(base_url: str, *, hosts: Collection[str], used: Collection[str] = ()) -> bool:
     """Whether an endpoint may be at an address.
 
     Args:
         base_url: its address.
         hosts: names, each with a port where only that one may be asked; `*` stands for any.
+        used: addresses of endpoints that are there: host and port will do again, but by http only
+            where they are used so.
     """
     parts = urlsplit(base_url)
-    return not {ANY_HOST, parts.hostname, parts.netloc.lower()}.isdisjoint(hosts)
+    if not {ANY_HOST, parts.hostname, parts.netloc.lower()}.isdisjoint(hosts):
+        return True
+    there = map(urlsplit, used)
+    return any(
+        each.netloc.lower() == parts.netloc.lower() and parts.scheme in {"https", each.scheme}
+        for each in there
+    )
+
+
+def lays_key_open(base_url: str) -> bool:
+    """Whether a provider would be sent a key that anybody on the way can read."""
+    parts = urlsplit(base_url)
+    return parts.scheme == "http" and parts.hostname in PROVIDERS
 
 
 RESERVED_NAMES: Final = frozenset(
@@ -145,7 +168,10 @@ class Endpoint:
     def is_local(self) -> bool:
         """Whether calls stay on this machine, and so never go through a proxy."""
         host = urlsplit(self.base_url).hostname or ""
-        return host in {"localhost", "::1"} or host.startswith("127.")
+        try:
+            return host == "localhost" or ip_address(host).is_loopback
+        except ValueError:  # a name, as 127.evil.example is
+            return False
 
     def request(
         self,

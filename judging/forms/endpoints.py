@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from django import forms
@@ -12,9 +12,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import User
-from judging.core.endpoints import holds_key, looks_like_key, may_be_asked
+from judging.core.endpoints import holds_key, lays_key_open, looks_like_key, may_be_asked
 from judging.models import ModelEndpoint
 from judging.services.judges import FROM_SETTINGS
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 FIRST: Final = ("name", "base_url", "model", "key_variable")
 PRICES: Final = ("input_price", "cached_input_price", "output_price", "batch_price_share")
@@ -37,19 +40,26 @@ _IS_KEY: Final = _(
     "others may have seen the key, replace it at the provider."
 )
 
+_HAS_QUERY: Final = _(
+    "Leave out the part of the address after the question mark. It was not saved, as it may hold "
+    "a key."
+)
+
 
 class EndpointForm(forms.ModelForm[ModelEndpoint]):
     """An endpoint. A key that is typed into any field is neither stored nor shown again."""
 
     def __init__(self, data: Any = None, *args: Any, **kwargs: Any) -> None:
-        self._keys: list[str] = []
+        self._keys: dict[str, StrOrPromise] = {}
         if data is not None:
             data = data.copy()
             for name in _TEXTS:
                 place = f"{kwargs['prefix']}-{name}" if kwargs.get("prefix") else name
-                if _is_secret(name, str(data.get(place) or "")):
+                text = str(data.get(place) or "")
+                is_secret = _is_secret(name, text)
+                if is_secret or (name == "base_url" and "?" in text):
                     data[place] = ""
-                    self._keys.append(name)
+                    self._keys[name] = _IS_KEY if is_secret else _HAS_QUERY
         super().__init__(data, *args, **kwargs)
 
     def clean_extra_sampling(self) -> dict[str, Any]:
@@ -57,11 +67,11 @@ class EndpointForm(forms.ModelForm[ModelEndpoint]):
         return self.cleaned_data["extra_sampling"] or {}
 
     def clean(self) -> dict[str, Any]:
-        """Say of each field that had a key in it what belongs there."""
+        """Say of each field whose text was dropped what belongs there."""
         cleaned = super().clean() or self.cleaned_data
-        for name in self._keys:
+        for name, said in self._keys.items():
             self.errors.pop(name, None)
-            self.add_error(name, _IS_KEY)
+            self.add_error(name, said)
         return cleaned
 
 
@@ -129,11 +139,14 @@ class ManagedEndpointForm(EndpointForm):
         An endpoint's key is sent there, so a manager who could name any host could fetch it.
         """
         address: str = self.cleaned_data["base_url"]
-        if self._by.is_admin or self.is_set_by_variables or "base_url" not in self.changed_data:
+        if self.is_set_by_variables or "base_url" not in self.changed_data:
             return address
+        if lays_key_open(address):
+            raise forms.ValidationError(
+                _("Begin the address with https://: over http:// the key could be read on the way.")
+            )
         used = ModelEndpoint.objects.values_list("base_url", flat=True)
-        hosts = settings.LLM_HOSTS | {urlsplit(each).netloc.lower() for each in used}
-        if not may_be_asked(address, hosts=hosts):
+        if not self._by.is_admin and not may_be_asked(address, hosts=settings.LLM_HOSTS, used=used):
             raise forms.ValidationError(
                 _(
                     "Managers cannot add endpoints at %(host)s. Ask an admin to add this endpoint, "
@@ -152,5 +165,9 @@ def _is_secret(field: str, text: str) -> bool:
     """Whether a text entered in a field must not be kept: a key, or a password in an address."""
     if field == "key_variable":
         return looks_like_key(text.strip())
-    has_password = field == "base_url" and re.match(r"\w+://[^/?#]*@", text.strip())
-    return holds_key(text) or bool(has_password)
+    if field == "base_url":
+        found = re.match(r"\w+://(?P<host>[^/?#]*)", text.strip())
+        text = text.strip()[found.end() :] if found else text  # hosts are hashes at times
+        if found and "@" in found["host"]:
+            return True
+    return holds_key(text, named=field == "name")

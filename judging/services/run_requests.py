@@ -12,6 +12,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models.query import QuerySet
 
+from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from judging.core.injections import AttackFamily
 from judging.core.rules import (
@@ -156,6 +157,9 @@ def start_once(
         wanted: not saved yet.
         write_rows: writes the rows of the saved run, in the same transaction.
         again: start anew beside the run that is under way; others attach to the new one from then.
+
+    Raises:
+        Refused: its dataset was deleted since it was planned.
     """
     wanted.plan = _plan(wanted)
     with transaction.atomic():
@@ -163,12 +167,20 @@ def start_once(
             _under_way(wanted.plan).update(plan="")
         same = _under_way(wanted.plan).first() or _save_or_find(wanted)
         if same is None:
+            _check_there(wanted)
             write_rows(wanted)
             return wanted
         if wanted.budget is not None:
             set_budget(same.pk, wanted.budget)
     same.attached = True
     return same
+
+
+def _check_there(run: JudgeRun) -> None:
+    """Once the run is saved: its dataset is not deleted, nor can be before the transaction ends."""
+    locked = Dataset.objects.select_for_update(no_key=True).filter(pk=run.dataset_id)
+    if not locked.values_list("pk", flat=True):
+        raise Refused("dataset:archived")
 
 
 def _save_or_find(wanted: JudgeRun) -> JudgeRun | None:

@@ -143,7 +143,11 @@ def rescore(request: SignedInRequest, run_id: int) -> HttpResponse:
         pk=run_id,
         kind=RunKind.SATISFACTION,
     )
+    named = run.config.get(HISTORY)
     try:
+        history = Dataset.objects.filter(slug=named).first() if named else None
+        if named and history is None:
+            raise Refused("run:no-history", f"there is no dataset {named!r} any more")
         wanted = RunRequest(
             kind=RunKind.SATISFACTION,
             dataset=run.dataset,
@@ -151,7 +155,7 @@ def rescore(request: SignedInRequest, run_id: int) -> HttpResponse:
             judge=run.judge,
             satisfaction=replace(satisfaction_settings(run.config), memories_of=run.pk),
             targets=targets_of(run.config),
-            sets_dataset=Dataset.objects.filter(slug=run.config.get(HISTORY, "")).first(),
+            sets_dataset=history,
             created_by=request.user,
         )
         started = submit(plan(wanted))

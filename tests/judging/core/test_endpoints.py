@@ -48,6 +48,8 @@ def test_a_key_comes_from_a_variable_meant_for_it_and_never_opens_the_site(varia
         ("http://localhost:8000/v1", True),
         ("http://127.0.0.1:8000/v1", True),
         ("http://[::1]:8000/v1", True),
+        ("http://127.8.8.8/v1", True),
+        ("http://127.evil.example/v1", False),
         ("https://llm.example/v1", False),
         ("http://localhost.example/v1", False),
     ],

@@ -6,7 +6,9 @@ from threading import Barrier
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
 
+from annotation.models import Dataset
 from judging.models import JudgeRun
 from judging.services import kinds
 from judging.services.run_control import cancel, reopen, reset_failed
@@ -45,6 +47,15 @@ def test_started_again_a_run_is_anew_and_others_attach_to_it():
     assert (second.pk > first.pk, second.attached) == (True, False)
     assert start(study).pk == second.pk
     assert JudgeRun.objects.count() == 2
+
+
+def test_a_run_planned_before_its_dataset_was_deleted_does_not_start():
+    dataset, rater = make_study()
+    planned = planned_distillation(dataset=dataset, annotator=rater, judge="lexical")
+    Dataset.objects.filter(pk=dataset.pk).update(archived_at=timezone.now())
+    with refuses("dataset:archived"):
+        kinds.start(planned)
+    assert not JudgeRun.objects.exists()
 
 
 def test_a_finished_run_is_not_attached_to():

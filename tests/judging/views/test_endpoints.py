@@ -15,6 +15,7 @@ pytestmark = pytest.mark.django_db
 
 PLACE = "/runs/endpoints/"
 KEY = "sk-proj-AbCd1234EfGh5678"
+HEX = "0123456789abcdef0123456789abcdef"
 LIMITS = {
     "temperature": "0",
     "max_tokens": "1024",
@@ -60,7 +61,12 @@ def test_a_manager_adds_one_and_runs_offer_it(manager, monkeypatch):
         ("key_variable", KEY),
         ("key_variable", "9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c"),
         ("key_variable", "AKIAIOSFODNN7EXAMPLE1"),
+        ("name", KEY),
         ("model", KEY),
+        ("model", HEX),
+        ("extra_sampling", f'{{"api_key": "{HEX}"}}'),
+        ("base_url", f"https://llm.example/v1?api-key={HEX}"),
+        ("base_url", f"https://api.openai.com/v1/{KEY}"),
         ("extra_sampling", f'{{"headers": "Bearer {KEY}"}}'),
         ("base_url", "https://me:hunter2secret@api.openai.com/v1"),
     ],
@@ -75,13 +81,36 @@ def test_a_key_is_neither_kept_nor_shown_nor_logged(manager, caplog, field, secr
     assert secret not in text
     assert "hunter2secret" not in text
     assert KEY not in text
+    assert HEX not in text
     assert secret not in caplog.text
     assert not ModelEndpoint.objects.exists()
 
 
-@pytest.mark.parametrize("variable", ["LLM_KEY", "LLM_OPENAI_PROD_2", "LLM_KEY_FOR_GPT4O_MINI"])
-def test_names_are_no_keys(manager, variable):
-    assert manager.post(f"{PLACE}new/", ONE | {"key_variable": variable}).status_code == 302
+@pytest.mark.parametrize(
+    ("field", "name"),
+    [
+        ("key_variable", "LLM_KEY"),
+        ("key_variable", "LLM_OPENAI_PROD_2"),
+        ("key_variable", "LLM_KEY_FOR_GPT4O_MINI"),
+        ("base_url", "https://router.huggingface.co/hf-inference/v1"),
+        ("base_url", f"https://api.openai.com/accounts/{HEX}/ai/v1"),
+        ("name", "xai-grok-4-fast"),
+        ("model", "pplx-70b-online"),
+        ("model", "hf-llama-3-70b-instruct-awq"),
+        ("model", "sk-risk-model"),
+        ("model", f"/models/snapshots/{HEX}"),
+        ("model", "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B-20250120"),
+    ],
+)
+def test_names_are_no_keys(manager, field, name):
+    assert manager.post(f"{PLACE}new/", ONE | {field: name}).status_code == 302
+
+
+def test_an_address_with_a_query_is_neither_kept_nor_shown(manager):
+    answer = manager.post(f"{PLACE}new/", ONE | {"base_url": "https://api.openai.com/v1?pw=abc9"})
+    assert answer.status_code == 422
+    assert "Leave out the part of the address after the question mark." in answer.content.decode()
+    assert "abc9" not in answer.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -100,6 +129,18 @@ def test_a_manager_cannot_send_a_key_to_any_host(manager, address):
     assert answer.status_code == 422
     assert "Managers cannot add endpoints at" in answer.content.decode()
     assert not ModelEndpoint.objects.filter(name="mini").exists()
+
+
+def test_a_key_is_sent_to_no_provider_in_the_open(manager, client):
+    make_endpoint(base_url="https://intranet.example:8443/v1")
+    plain = ONE | {"base_url": "http://intranet.example:8443/v1"}
+    assert "Managers cannot add" in manager.post(f"{PLACE}new/", plain).content.decode()
+    row = make_endpoint(name="old", base_url="http://api.openai.com/v1")
+    assert manager.post(f"{PLACE}{row.pk}/", ONE | {"base_url": row.base_url}).status_code == 302
+    for role in ("MANAGER", "ADMIN"):
+        client.force_login(make_user(role=role))
+        answer = client.post(f"{PLACE}new/", ONE | {"base_url": "http://API.openai.com/v1"})
+        assert "Begin the address with https://" in answer.content.decode()
 
 
 def test_hosts_that_are_used_or_listed_will_do_and_admins_name_any(manager, settings, client):

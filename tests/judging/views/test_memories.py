@@ -2,12 +2,15 @@ import re
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import escape
 
 from annotation.core.refusals import text_of
 from annotation.models import Role
+from judging.core.runs import HISTORY
 from judging.models import JudgeRun, UserMemory
 from tests.factory import (
+    make_dataset,
     make_rating,
     make_response,
     make_scenario,
@@ -337,6 +340,15 @@ def test_scoring_again_by_a_judge_that_is_gone_says_so(client, memory, manager):
     JudgeRun.objects.update(judge="gone")
     page = client.post(rescore(memory), follow=True).content.decode()
     assert escape(text_of("judge:unknown")) in page
+    assert JudgeRun.objects.count() == 1
+
+
+def test_scoring_again_takes_no_other_history_where_that_one_was_deleted(client, memory, manager):
+    make_dataset(slug="gone", archived_at=timezone.now())
+    JudgeRun.objects.update(judge="lexical", config=memory.run.config | {HISTORY: "gone"})
+    client.force_login(manager)
+    page = client.post(rescore(memory), follow=True).content.decode()
+    assert escape(text_of("run:no-history")) in page
     assert JudgeRun.objects.count() == 1
 
 

@@ -313,20 +313,20 @@ def part_joined(token: str, user: User) -> Participation | None:
     )
 
 
-def completion_of(part: Participation, progress: Progress, *, more: bool) -> str:
+def completion_of(part: Participation, progress: Progress) -> str:
     """The code or address that shows a platform of paid work that somebody is through.
 
-    Empty before they are, where they answered nothing, while they or the study are paused, and
-    where they came by no invitation, or by one without.
+    Empty before they are, where they answered nothing or skipped more than they answered, while
+    they or the study are paused, and where they came by no invitation, or by one without.
 
     Args:
         part: Their part, with its study and invitation.
-        progress: How far they are.
-        more: Whether the study, while it is open, may have another item for them.
+        progress: How far they are; while the study is open, nothing may be left.
     """
     status = part.study.status
-    through = status == StudyStatus.CLOSED or (status == StudyStatus.OPEN and not more)
-    if part.invitation is None or part.paused_at is not None or not (through and progress.done):
+    through = status == StudyStatus.CLOSED or (status == StudyStatus.OPEN and not progress.left)
+    earned = progress.done and progress.done >= progress.skipped
+    if part.invitation is None or part.paused_at is not None or not (through and earned):
         return ""
     return completion_for(part.invitation.completion, part.worker)
 

@@ -35,6 +35,15 @@
     if (form) form.requestSubmit();
   });
 
+  /* A dataset without a name takes that of its file, where everyone can see and change it. */
+  document.addEventListener("change", ({ target }) => {
+    const name = target.form?.querySelector("[data-names-file]");
+    if (!name || target.type !== "file" || (name.value && name.value !== name.dataset.namesFile)) return;
+    const stem = (target.files[0]?.name || "").replace(/(\.[a-z0-9]{1,5}){1,2}$/i, "");
+    name.value = stem.replace(/[^\w-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, name.maxLength);
+    name.dataset.namesFile = name.value;
+  });
+
   /* A printed page says where it is from, and when. */
   window.addEventListener("beforeprint", () => {
     const now = new Date().toLocaleString(document.documentElement.lang);

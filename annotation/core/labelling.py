@@ -392,6 +392,7 @@ class NothingLeft:
         contact: Whom annotators may ask, in the study's own words; "" where it has none.
         completion: The code or address that they are to give the platform that pays them; "" before
             they are through, and where their invitation has none.
+        paid: Whether their invitation has one.
     """
 
     rules: Rules
@@ -403,6 +404,7 @@ class NothingLeft:
     ask: str = ""
     contact: str = ""
     completion: str = ""
+    paid: bool = False
 
 
 Task = PairTask | RatingTask | ConversationTask

@@ -129,11 +129,17 @@ REFUSAL_TEXTS: Final = {
     "import:archived": gettext_noop("A deleted dataset has this name. Choose another name."),
     "import:columns": gettext_noop("This does not say which column is what."),
     "import:dataset": gettext_noop("This name is used by a page of the site. Choose another one."),
+    "import:empty": gettext_noop(
+        "This file has no rows. A table needs a header and at least one row below it."
+    ),
     "import:encoding": gettext_noop(
         "This file is not in UTF-8. In your spreadsheet, save it as “CSV UTF-8” and import that."
     ),
     "import:expired": gettext_noop("This upload is no longer here. Choose the file again."),
-    "import:format": gettext_noop("We could not recognise this file's format."),
+    "import:format": gettext_noop(
+        "We could not recognise this file's format. Choose it under Format; for columns of your "
+        "own, choose “Table of pairs or ratings (CSV)”."
+    ),
     "import:line-ends": gettext_noop(
         "The lines of this file end in a way that we cannot read. In your spreadsheet, save it as "
         "“CSV UTF-8” and import that."
@@ -147,7 +153,14 @@ REFUSAL_TEXTS: Final = {
         "This is a spreadsheet or zip file. In your spreadsheet, save it as “CSV UTF-8” and "
         "import that."
     ),
-    "import:unreadable": gettext_noop("We could not read this file, or it has no rows."),
+    "import:table": gettext_noop(
+        "We could not read the first rows of this table. Often a quotation mark is not closed: "
+        "check them, or save the table again from your spreadsheet."
+    ),
+    "import:unreadable": gettext_noop(
+        "We could not read this file. It may be damaged or incomplete: save it again and import "
+        "that."
+    ),
     "invitation:closed": gettext_noop("The study of this invitation is closed."),
     "invitation:expired": gettext_noop("This invitation has expired."),
     "invitation:full": gettext_noop("All places for this invitation are taken."),

@@ -41,7 +41,8 @@ class MyStudy:
 
     `open` says whether it gives them items; `paused` that it would, were they not paused in it;
     `withheld` that what they answered there is kept from them until the study is closed. `contact`
-    is whom they may ask; `completion` the code or address that they are shown in the end.
+    is whom they may ask; `completion` the code or address that they are shown in the end; `paid`
+    that their invitation has one.
     """
 
     rules: Rules
@@ -52,6 +53,7 @@ class MyStudy:
     withheld: bool = False
     contact: str = ""
     completion: str = ""
+    paid: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,9 @@ class ImportForm(forms.Form):
             "Short name: letters, digits, - and _. Rows are added to an existing dataset; nothing "
             "is overwritten."
         ),
-        widget=forms.TextInput(attrs={"list": "known-datasets", "autocomplete": "off"}),
+        widget=forms.TextInput(
+            attrs={"list": "known-datasets", "autocomplete": "off", "data-names-file": ""}
+        ),
     )
 
     def __init__(

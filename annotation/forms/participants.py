@@ -99,8 +99,8 @@ class CompletionForm(forms.Form):
         max_length=500,
         required=False,
         help_text=_(
-            "For paid work: shown once somebody has answered all their items. In an https "
-            "address, {worker} is replaced by the worker ID."
+            "For paid work: shown once no items are left for somebody, unless they skipped more "
+            "than they answered. In an https address, {worker} is replaced by the worker ID."
         ),
     )
 

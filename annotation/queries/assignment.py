@@ -136,8 +136,10 @@ AND claim.shown_order IS NOT NULL AND item.kind <> 'REPEAT'
 GROUP BY a.model, b.model, claim.shown_order
 """
 
-_FINISHED_WHERE: Final = """
-SELECT claim.item_id, claim.state, claim.finished_at, claim.shown_order, label.verdict
+_FINISHED_COLUMNS: Final = (
+    "claim.item_id, claim.state, claim.finished_at, claim.shown_order, label.verdict"
+)
+_FINISHED_FROM: Final = """
 FROM annotation_claim claim
 JOIN annotation_studyitem item ON item.id = claim.item_id
 LEFT JOIN annotation_pairwiselabel label ON claim.state = 'DONE'
@@ -149,13 +151,15 @@ LEFT JOIN annotation_pairwiselabel label ON claim.state = 'DONE'
         ) ELSE 0 END
 WHERE claim.annotator_id = %(annotator)s AND item.study_id = %(study)s
 """
+_FINISHED_WHERE: Final = f"SELECT {_FINISHED_COLUMNS} {_FINISHED_FROM}"
 _NEWEST: Final = "ORDER BY claim.finished_at DESC, claim.id DESC LIMIT 1"
 _FINISHED: Final = f"{_FINISHED_WHERE} AND claim.finished_at IS NOT NULL {_NEWEST}"
 _FINISHED_BEFORE: Final = f"{_FINISHED_WHERE} AND claim.finished_at < %(before)s {_NEWEST}"
 _FINISHED_ITEM: Final = (
     f"{_FINISHED_WHERE} AND claim.finished_at IS NOT NULL AND claim.item_id = %(item)s"
 )
-_FINISHED_LIST: Final = f"""{_FINISHED_WHERE} AND claim.state IN ('DONE', 'SKIPPED')
+_FINISHED_LIST: Final = f"""SELECT COALESCE(item.repeat_of_id, item.id), {_FINISHED_COLUMNS}
+{_FINISHED_FROM} AND claim.state IN ('DONE', 'SKIPPED')
 ORDER BY claim.finished_at DESC, claim.id DESC LIMIT %(most)s"""
 
 _COUNTS_A_SECOND: Final = 1000  # how long a count is kept: a second for so many rows counted
@@ -388,11 +392,19 @@ def finished_item(study: Study, annotator_id: int, item: int) -> FinishedItem | 
 def finished_items(study: Study, annotator_id: int) -> list[FinishedItem]:
     """The items that the annotator answered or skipped, newest first.
 
-    While repeats are hidden, so few that none stands beside the first answer to it.
+    While repeats are hidden, so few that none stands beside the first answer to it: as many as are
+    given out in between, or fewer where some of these were given back.
     """
-    most = REPEAT_GAPS[StudyKind(study.kind)] if withholds(study) else _LISTED_AT_MOST
-    found = rows_of(_FINISHED_LIST, study=study.pk, annotator=annotator_id, most=most)
-    return [_finished(*row) for row in found]
+    hides = withholds(study)
+    most = REPEAT_GAPS[StudyKind(study.kind)] if hides else _LISTED_AT_MOST
+    listed: list[FinishedItem] = []
+    firsts = set()
+    for first, *row in rows_of(_FINISHED_LIST, study=study.pk, annotator=annotator_id, most=most):
+        if hides and first in firsts:
+            break
+        firsts.add(first)
+        listed.append(_finished(*row))
+    return listed
 
 
 def _finished(item: int, state: str, finished_at: Any, order: str, verdict: str) -> FinishedItem:

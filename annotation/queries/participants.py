@@ -292,7 +292,7 @@ def invitation_of(token: str) -> Invitation | None:
         number, _dash, _made = _signer().unsign(token).partition("-")
     except BadSignature:
         return None
-    found = Invitation.objects.select_related("study").filter(pk=int(number)).first()
+    found = Invitation.objects.select_related("study__dataset").filter(pk=int(number)).first()
     return found if found is not None and token_of(found) == token else None
 
 
@@ -313,20 +313,20 @@ def part_joined(token: str, user: User) -> Participation | None:
     )
 
 
-def completion_of(part: Participation, progress: Progress, *, more: bool) -> str:
+def completion_of(part: Participation, progress: Progress) -> str:
     """The code or address that shows a platform of paid work that somebody is through.
 
-    Empty before they are, where they answered nothing, while they or the study are paused, and
-    where they came by no invitation, or by one without.
+    Empty before they are, where they answered nothing or skipped more than they answered, while
+    they or the study are paused, and where they came by no invitation, or by one without.
 
     Args:
         part: Their part, with its study and invitation.
-        progress: How far they are.
-        more: Whether the study, while it is open, may have another item for them.
+        progress: How far they are; while the study is open, nothing may be left.
     """
     status = part.study.status
-    through = status == StudyStatus.CLOSED or (status == StudyStatus.OPEN and not more)
-    if part.invitation is None or part.paused_at is not None or not (through and progress.done):
+    through = status == StudyStatus.CLOSED or (status == StudyStatus.OPEN and not progress.left)
+    earned = progress.done and progress.done >= progress.skipped
+    if part.invitation is None or part.paused_at is not None or not (through and earned):
         return ""
     return completion_for(part.invitation.completion, part.worker)
 
@@ -366,7 +366,7 @@ def invitation_rows(slug: str, now: datetime) -> list[InvitationRow]:
     """The invitations of a study, the latest first."""
     rows = (
         Invitation.objects.filter(study__slug=slug)
-        .select_related("study", "created_by")
+        .select_related("study__dataset", "created_by")
         .annotate(joined=Count("participations"))
         .order_by("-created_at", "-pk")
     )
@@ -388,10 +388,12 @@ def invitation_rows(slug: str, now: datetime) -> list[InvitationRow]:
 
 
 def _refusal(invitation: Invitation, joined: int, now: datetime) -> InvitationRefusal | None:
+    study = invitation.study
     return refusal_of(
         revoked_at=invitation.revoked_at,
         expires_at=invitation.expires_at,
-        study_closed=invitation.study.status == StudyStatus.CLOSED,
+        # A deleted dataset leaves its drafts as they are.
+        study_closed=study.status == StudyStatus.CLOSED or study.dataset.archived_at is not None,
         places=invitation.places,
         joined=joined,
         now=now,

@@ -105,7 +105,8 @@ def _my_study(part: Participation, now: datetime) -> MyStudy:
         paused=part.study.status == StudyStatus.OPEN and part.paused_at is not None,
         withheld=withholds(part.study),
         contact=part.study.contact,
-        completion=completion_of(part, progress, more=progress.left > 0),
+        completion=completion_of(part, progress),
+        paid=bool(part.invitation and part.invitation.completion),
     )
 
 

@@ -279,7 +279,8 @@ def _nothing(part: Participation, annotator: User, now: datetime) -> NothingLeft
         paused=part.paused_at is not None,
         ask=str(study.created_by or "") if part.paused_at is not None else "",
         contact=study.contact,
-        completion=completion_of(part, progress, more=False),
+        completion=completion_of(part, progress),
+        paid=bool(part.invitation and part.invitation.completion),
     )
 
 

@@ -41,8 +41,13 @@ from annotation.views.access import (
     whole_export,
 )
 
-_OF_DATASETS: Final = ("import:archived", "import:dataset", "import:outrun")
-"""Refusals of an import that are no fault of its file."""
+_FIELD_OF_REFUSAL: Final = {
+    "import:archived": "dataset",
+    "import:dataset": "dataset",
+    "import:format": "format",
+    "import:outrun": "dataset",
+}
+"""Refusals of an import that another answer than another file may mend: which answer."""
 
 DOWNLOADS = (
     ("annotation:export", "sessions", _("Sessions with everything")),
@@ -268,14 +273,16 @@ def _import_upload(
         )
         keeps = report.dry_run and not report.fault_count
     except Refused as refused:
-        keeps = refused.code in _OF_DATASETS
-        form.add_error("dataset" if keeps else "file", _(refused.text))
+        field = _FIELD_OF_REFUSAL.get(refused.code, "file")
+        keeps = field != "file"
+        form.add_error(field, _(refused.text))
     finally:
         if not keeps:
             forget(token, request.user)
     if not keeps:
         data["kept"], context["path"] = "", None
         form.fields["file"].required = True
+        form["file"].label = _("File")
     return context
 
 

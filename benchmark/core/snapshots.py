@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -40,6 +41,7 @@ class BasisPart(LabelledEnum):
     QUESTIONNAIRES = "questionnaires", gettext_noop("questionnaires of %(name)s")
     ANSWERS = "answers", gettext_noop("answers of replay %(name)s")
     JUDGMENTS = "judgments", gettext_noop("judgments of run %(name)s")
+    SCORES = "scores", gettext_noop("calibrated scores and reasons of run %(name)s")
     SETTINGS = "settings", gettext_noop("settings of run %(name)s")
     PROMPTS = "prompts", gettext_noop("prompt %(name)s")
     REPLIES = "replies", gettext_noop("replies of run %(name)s")
@@ -80,14 +82,29 @@ class SnapshotChange(NamedTuple):
 
 
 def basis_differences(was: Basis, now: Basis) -> list[SnapshotChange]:
-    """What of the basis is not as it was, part by part."""
+    """What of the basis is not as it was, part by part, of those that both tell of."""
     return [
         SnapshotChange(part.label, name, was_one, now_one)
         for part in BasisPart
-        for name in {**was.get(part.value, {}), **now.get(part.value, {})}
-        if (was_one := was.get(part.value, {}).get(name))
-        != (now_one := now.get(part.value, {}).get(name))
+        if part.value in was and part.value in now
+        for name in {**was[part.value], **now[part.value]}
+        for was_one, now_one in [(was[part.value].get(name), now[part.value].get(name))]
+        if was_one != now_one
+        and (part is not BasisPart.READ_AGAIN or _is_read_otherwise(was_one, now_one))
     ]
+
+
+def _is_read_otherwise(was: object, now: object) -> bool:
+    """Whether answers changed by two counts of them, `12 same, 0 other, 0 missing`.
+
+    Counts of differently many are of other answers, unless all were the same where more were read.
+    """
+    if was is None or now is None:
+        return False  # the run came or went, which its judgments tell, or was not read then
+    then, today = ([int(n) for n in re.findall(r"\d+", str(each))] for each in (was, now))
+    if sum(then) == sum(today):
+        return True
+    return sum(today) < sum(then) == then[0] and today[0] < sum(today)
 
 
 def figure_differences(kind: SnapshotKind, was: Figures, now: Figures) -> list[SnapshotChange]:

@@ -252,10 +252,8 @@ _ANSWER: Final = (
     *("candidate", "user_id", "turn_id", "response_id", "response__text_hash"),
     *("score", "expected", "calibrated", "paper", "fallback", "stated"),
 )
-_SCORE: Final = (
-    *("user_id", "response_id", "session_id", "status", "score", "expected_score"),
-    *("calibrated", "reason"),
-)
+_SCORE: Final = ("user_id", "response_id", "session_id", "status", "score", "expected_score")
+"""As hashed in snapshots that are there: a further column is a part of its own (SCORES)."""
 _RESPONSE: Final = ("pk", "turn__session__scenario__name", "model", "original", "text_hash")
 _RATING: Final = (
     *("annotator_id", "response_id", "session_id", "study_id", "repeat_index"),
@@ -294,6 +292,9 @@ def _add_run(found: dict[str, dict[str, str]], run: JudgeRun) -> None:
     found[BasisPart.JUDGMENTS.value][number] = _hashed(
         scored.order_by("pk").values_list(*_SCORE) if rated else told
     )
+    if rated:
+        more = scored.order_by("pk").values_list("pk", "calibrated", "reason")
+        found[BasisPart.SCORES.value][number] = _hashed(more)
     found[BasisPart.SETTINGS.value][number] = _digest([json.dumps(run.config, sort_keys=True)])
     graded = ResponseScore.objects.filter(run=run)
     heard = Q()

@@ -23,8 +23,20 @@ from benchmark.services.replay_report import computed_again
 from judging.services.rereading import read_again
 
 
-def keep(kind: SnapshotKind, question: Question, *, created_by: User | None = None) -> Snapshot:
+def keep(
+    kind: SnapshotKind,
+    question: Question,
+    *,
+    created_by: User | None = None,
+    most: int | None = None,
+) -> Snapshot:
     """Store a page as it is now, with all that it rests on.
+
+    Args:
+        kind: of the page.
+        question: what it is asked.
+        created_by: who keeps it; None for a command.
+        most: so many answers of a run are read again at most; None for all.
 
     Raises:
         Refused: something asked for does not exist, or there are no figures.
@@ -35,13 +47,17 @@ def keep(kind: SnapshotKind, question: Question, *, created_by: User | None = No
         dataset=Dataset.objects.filter(slug=question["dataset"]).first(),
         question=dict(question),
         figures=figures,
-        basis=_basis(kind, question, figures),
+        basis=_basis(kind, question, figures, most=most),
         created_by=created_by,
     )
 
 
-def verify(snapshot: Snapshot) -> list[SnapshotChange]:
+def verify(snapshot: Snapshot, *, most: int | None = None) -> list[SnapshotChange]:
     """Everything that is not exactly as it was kept: what figures rest on first, then figures.
+
+    Args:
+        snapshot: which.
+        most: as in `keep`.
 
     Raises:
         Refused: what it is about no longer exists.
@@ -50,8 +66,9 @@ def verify(snapshot: Snapshot) -> list[SnapshotChange]:
         raise Refused("dataset:archived")
     kind = SnapshotKind(snapshot.kind)
     figures = _figures(kind, snapshot.question)
+    basis = _basis(kind, snapshot.question, figures, most=most)
     return [
-        *basis_differences(snapshot.basis, _basis(kind, snapshot.question, figures)),
+        *basis_differences(snapshot.basis, basis),
         *figure_differences(kind, snapshot.figures, figures),
     ]
 
@@ -67,11 +84,13 @@ def _figures(kind: SnapshotKind, question: Question) -> list[dict[str, Any]]:
     return replay_figures(found)
 
 
-def _basis(kind: SnapshotKind, question: Question, figures: Figures) -> dict[str, dict[str, str]]:
+def _basis(
+    kind: SnapshotKind, question: Question, figures: Figures, *, most: int | None
+) -> dict[str, dict[str, str]]:
     runs = runs_behind(kind, question, figures)
     found = basis_of(kind, question, runs)
     for run in runs:
-        again = read_again(run)
+        again = read_again(run, most=most)
         if again is not None:
             found[BasisPart.READ_AGAIN.value][str(run.pk)] = str(again)
     return found

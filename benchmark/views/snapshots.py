@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -51,6 +51,9 @@ from benchmark.views.snapshot_figures import (
     figure_tables,
     first_plot,
 )
+
+READ_AGAIN: Final = 2000
+"""Of a run so many answers, evenly spread, are read again within a request; commands read all."""
 
 
 def told_differences(found: list[SnapshotChange]) -> list[tuple[str, str, str]]:
@@ -126,7 +129,7 @@ def keep_now(request: SignedInRequest, page: str) -> HttpResponse:
     if page not in _KEPT_FROM:
         raise Http404
     kind, question = _KEPT_FROM[page]
-    return _kept(request, keep(kind, question(request.GET), created_by=request.user))
+    return _kept(request, kind, question(request.GET))
 
 
 @require_POST
@@ -134,10 +137,11 @@ def keep_now(request: SignedInRequest, page: str) -> HttpResponse:
 def keep_replay_now(request: SignedInRequest, run_id: int) -> HttpResponse:
     """Keep the scores of a replay on the scale that the address asks for."""
     found = asked_replay_page(request, run_id)
-    return _kept(request, keep(SnapshotKind.REPLAY, asked_replay(found), created_by=request.user))
+    return _kept(request, SnapshotKind.REPLAY, asked_replay(found))
 
 
-def _kept(request: HttpRequest, snapshot: Snapshot) -> HttpResponse:
+def _kept(request: SignedInRequest, kind: SnapshotKind, question: Question) -> HttpResponse:
+    snapshot = keep(kind, question, created_by=request.user, most=READ_AGAIN)
     messages.success(request, _("Kept. This address will always show it as it is now."))
     return redirect("benchmark:snapshot", snapshot.pk)
 
@@ -151,7 +155,7 @@ def snapshot(request: SignedInRequest, number: int) -> HttpResponse:
     if request.method == "POST":
         if not request.user.is_manager:
             raise PermissionDenied
-        context |= {"verified": True, "changed": told_differences(verify(found))}
+        context |= {"verified": True, "changed": told_differences(verify(found, most=READ_AGAIN))}
     context["others"] = [
         each for each in snapshots_of("").filter(kind=found.kind)[:50] if each.pk != found.pk
     ]
@@ -169,10 +173,19 @@ def _context(found: Snapshot) -> dict[str, Any]:
             for columns, rows in figure_tables(found)
         ],
         "plot": first_plot(found),
-        "basis": told_differences(basis_differences({}, found.basis)),
+        "basis": told_differences(_parts(found)),
         "changed": [],
         "today": _today(kind, found),
     }
+
+
+def _parts(found: Snapshot) -> list[SnapshotChange]:
+    """What the figures rest on, as of a snapshot that nothing was before."""
+    return [
+        SnapshotChange(part.label, name, None, value)
+        for part in BasisPart
+        for name, value in found.basis.get(part.value, {}).items()
+    ]
 
 
 def _today(kind: SnapshotKind, found: Snapshot) -> str:

@@ -11,6 +11,7 @@ from asgiref.sync import async_to_sync
 from django.db.models import QuerySet
 
 from annotation.core.choices import JudgmentStatus
+from judging.core.estimates import spread
 from judging.core.rules import LEARNED
 from judging.core.runs import StageName
 from judging.judges.protocol import Judge
@@ -58,14 +59,15 @@ class _Reading(NamedTuple):
     ask: Callable[[Judge, Any], Awaitable[_Told]]
 
 
-def read_again(run: JudgeRun) -> ReadAgain | None:
-    """All verdicts, grades or scores as the judge would give them now, against the stored ones.
+def read_again(run: JudgeRun, *, most: int | None = None) -> ReadAgain | None:
+    """Verdicts, grades or scores as the judge would give them now, against the stored ones.
 
     The embedded judge answers again. Of another the stored replies to the questions as the run
     would put them today are read; without one a row is missing: the question has changed.
 
     Args:
         run: finished or not; rows without an answer are passed over.
+        most: so many rows at most, spread evenly; None for all.
 
     Returns:
         None of runs of other kinds, of imported answers and of the trained evaluator, which asks
@@ -76,7 +78,7 @@ def read_again(run: JudgeRun) -> ReadAgain | None:
         return None
     run.endpoint_at(reading.stage)  # is read here, where the database may be asked
     counts: Counter[str] = Counter()
-    for some in _chunks(run, reading):
+    for some in _chunks(run, reading, most):
         questions = reading.load([row[:-2] for row in some], run=run)
         told = async_to_sync(_told)(run, reading, questions)
         for row, one in zip(some, told, strict=True):
@@ -84,14 +86,14 @@ def read_again(run: JudgeRun) -> ReadAgain | None:
     return ReadAgain(*(counts[name] for name in ReadAgain._fields))
 
 
-def _chunks(run: JudgeRun, reading: _Reading) -> Iterator[list[tuple[Any, ...]]]:
+def _chunks(run: JudgeRun, reading: _Reading, most: int | None) -> Iterator[list[tuple[Any, ...]]]:
     """Answered rows in their order, with status and answer last."""
     rows = reading.rows(run.pk).filter(status__in=_ANSWERED).order_by("pk")
     told = rows.values_list(*reading.fields, "status", reading.answer)
-    last = 0
-    while some := list(told.filter(pk__gt=last)[:_AT_ONCE]):
-        yield some
-        last = some[-1][0]
+    numbers = list(rows.values_list("pk", flat=True))
+    chosen = [numbers[place] for place in spread(len(numbers), most=most or len(numbers) or 1)]
+    for start in range(0, len(chosen), _AT_ONCE):
+        yield list(told.filter(pk__in=chosen[start : start + _AT_ONCE]))
 
 
 async def _told(

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from annotation.core.assignment import SkipReason
 from annotation.core.labelling import Answer
-from annotation.models import PairwiseLabel, StudyStatus
+from annotation.models import Claim, ClaimState, PairwiseLabel, StudyStatus
 from annotation.services.claims import next_task, skip
 from tests.annotation.labelling import (
     NOW,
@@ -107,6 +107,21 @@ def test_no_hidden_repeat_stands_beside_the_first_answer_to_it(client, annotator
     study.status = StudyStatus.CLOSED
     study.save()
     assert listed(client.get(answers_url(study))) == items[::-1]
+
+
+def test_the_list_ends_before_the_first_answer_where_items_in_between_were_given_back(
+    client, annotator
+):
+    study = make_repeat_study([annotator], items=12)
+    items = label(study, annotator, *[Answer.FIRST] * 13)
+    repeat = study.items.get(kind="REPEAT")
+    between = items[items.index(repeat.repeat_of_id) + 1 : items.index(repeat.pk)]
+    back = Claim.objects.filter(item__in=between[:3])
+    back.update(state=ClaimState.RELEASED, slot=None, finished_at=None)
+    seen = listed(client.get(answers_url(study)))
+    newest = [item for item in items[::-1] if item not in between[:3]]
+    assert seen == newest[: newest.index(repeat.repeat_of_id)]
+    assert repeat.pk in seen
 
 
 def test_the_list_is_for_those_in_the_study(client, annotator):

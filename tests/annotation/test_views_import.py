@@ -156,8 +156,13 @@ def test_faults_are_listed_and_nothing_is_stored(manager):
 @pytest.mark.parametrize(
     ("content", "more", "said"),
     [
-        (b"", {}, "or it has no rows"),
-        (b"{}", {}, "We could not recognise this file&#x27;s format"),
+        (b"", {}, "This file has no rows. A table needs a header"),
+        (b"{}", {}, "We could not recognise this file&#x27;s format. Choose it under"),
+        (
+            b'prompt,response_a,response_b\n"never closed,a,b\n',
+            {},
+            "a quotation mark is not closed",
+        ),
         (b"\x1f\x8b no gzip", {}, "could not read this file"),
         (b"{}", {"dataset": "import"}, "is used by a page of the site"),
         (b"{}", {"dataset": "a b"}, "valid"),
@@ -168,6 +173,8 @@ def test_what_cannot_be_imported_is_said_at_its_field(manager, content, more, sa
     answer = send(manager, content, **more)
     assert answer.status_code == 422
     assert said in answer.content.decode()
+    is_kept = content == b"{}"
+    assert ("Another file (optional)" in answer.content.decode()) == is_kept
 
 
 def test_a_file_must_be_chosen(manager):
@@ -369,7 +376,7 @@ def test_a_table_of_old_macs_is_refused_with_what_to_do(manager, content, format
     [
         (b"PK\x03\x04", "This is a spreadsheet or zip file."),
         ("问题,答案,更好\n一,二,三\n".encode("gbk"), "This file is not in UTF-8."),
-        (b"a,b,c\n", "or it has no rows"),
+        (b"a,b,c\n", "This file has no rows."),
     ],
 )
 def test_a_file_that_is_no_table_yet_is_refused_with_what_to_do(manager, content, said):

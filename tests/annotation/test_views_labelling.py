@@ -263,11 +263,34 @@ class TestWhoIsPaid:
         for page in self.pages(client, study):
             assert "C0DE-7" not in page
 
+    def add_item(self, study, who, **state):
+        twin = make_pair_study([]).items.get().comparison
+        place = study.items.count()
+        make_claim(make_item(study, comparison=twin, position=place), who, **state)
+
     def test_may_leave_while_others_hold_the_rest(self, client, study):
         self.finish(client, study)
-        twin = make_pair_study([]).items.get().comparison
-        make_claim(make_item(study, comparison=twin, position=1), make_user())
-        assert "C0DE-7" in show(client, study).content.decode()
+        self.add_item(study, make_user())
+        for page in self.pages(client, study):
+            assert "C0DE-7" in page
+
+    def test_waits_for_what_may_still_come(self, client, study):
+        self.finish(client, study)
+        first = study.items.get()
+        make_item(study, comparison=first.comparison, kind="REPEAT", repeat_of=first, position=5)
+        for page in self.pages(client, study):
+            assert "C0DE-7" not in page
+            assert "once no items are left for you" in page
+
+    def test_answers_as_many_as_they_skip(self, client, study, annotator):
+        self.finish(client, study)
+        self.add_item(study, annotator, slot=None, state="SKIPPED")
+        for page in self.pages(client, study):
+            assert "C0DE-7" in page
+        self.add_item(study, annotator, slot=None, state="SKIPPED")
+        for page in self.pages(client, study):
+            assert "C0DE-7" not in page
+            assert "at least as many items as you skipped" in page
 
 
 def paid_by(study, completion):

@@ -4,6 +4,8 @@ import pytest
 
 from annotation.models import PairwiseLabel, Response
 from benchmark.models import Snapshot
+from benchmark.services.snapshots import verify
+from benchmark.views import snapshots as views
 from tests.benchmark.replays import make_stored, replayed
 from tests.benchmark.test_views_leaderboard import study, text
 from tests.factory import make_user
@@ -167,6 +169,17 @@ def test_verify_says_what_changed(manager, kept):
     assert "Changes since this snapshot" in shown
     assert "labels of ann" in shown
     assert "alpha, human: win_rate" in shown
+
+
+def test_within_a_request_some_answers_are_read_again(manager, monkeypatch):
+    monkeypatch.setattr(views, "READ_AGAIN", 3)
+    study()
+    manager.post(f"{KEEP}?dataset=study")
+    snapshot = Snapshot.objects.get()
+    (told,) = snapshot.basis["read_again"].values()
+    assert sum(int(word) for word in told.split() if word.isdigit()) <= 3
+    assert UNCHANGED in text(manager.post(f"/snapshots/{snapshot.pk}/"))
+    assert verify(snapshot) == []  # a command reads all
 
 
 def test_figures_and_chart_are_files(manager, kept):

@@ -31,7 +31,8 @@ def upload(page, name, text, dataset="essays"):
     page.get_by_label("File").set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": text.encode("utf-8-sig")}
     )
-    page.get_by_label("Dataset").fill(dataset)
+    if dataset:
+        page.get_by_label("Dataset").fill(dataset)
     page.get_by_role("button", name="Import").click()
 
 
@@ -59,7 +60,9 @@ def test_a_spreadsheet_goes_in_and_leads_on(open_page, scripts):
 
 def test_a_broken_spreadsheet_lists_its_errors(open_page):
     page = open_page("/datasets/import/", user=make_user(role="MANAGER"), quiet=False)
-    upload(page, "essays.csv", f"{HEADER}\n{ROWS}Who?,You.,Me.,bob,both\nWhen?,Now.\n")
+    rows = f"{HEADER}\n{ROWS}Who?,You.,Me.,bob,both\nWhen?,Now.\n"
+    upload(page, "My essays (2).csv", rows, dataset=None)
+    expect(page.get_by_text("for the dataset My-essays-2.")).to_be_visible()
     page.get_by_label("What was asked").select_option("Prompt")
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_role("alert")).to_contain_text("2 errors. Nothing was imported.")

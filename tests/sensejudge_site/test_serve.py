@@ -12,7 +12,7 @@ from django.utils import timezone
 from judging.models import LlmCall
 from sensejudge_site.demo.accounts import make_logins
 from sensejudge_site.sign_in import is_from_this_machine
-from tests.factory import make_endpoint, make_run
+from tests.factory import make_endpoint, make_run, make_user
 from tests.judging.study import make_study, start_test_run
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens
@@ -100,6 +100,10 @@ class TestKnownPasswords:
     def test_without_them_it_listens_where_it_should(self, serve):
         assert serve(EVERYWHERE).was_run
 
+    def test_where_nobody_can_sign_in_it_says_how_to_begin(self, serve):
+        serve("127.0.0.1", out=(out := StringIO()))
+        assert "No accounts yet. Create the first: manage.py createsuperuser" in out.getvalue()
+
     @pytest.mark.parametrize(
         ("addresses", "is_here"), [(["127.0.0.1", "::1"], True), ([EVERYWHERE], False)]
     )
@@ -119,6 +123,7 @@ class TestUnfinishedRuns:
         """What serve says after a start, and what its worker was given to take up."""
         settings.EMBEDDED_WORKER = True
         given = []
+        make_user()
         monkeypatch.setattr("sensejudge_site.embedded.start_embedded_worker", given.append)
 
         def run(**options):

@@ -150,7 +150,7 @@ def open_records(
         rows = named.read_file(path) if named else read_rows(path)
         first = list(islice(rows, _LOOKED_AT))
         if not first:
-            raise Refused("import:unreadable", f"{path.name}: no rows in this file")
+            raise Refused("import:empty", f"{path.name}: no rows in this file")
         chosen = named or _told_by(first, path, formats)
         if named is None and chosen.finer is not None:
             chosen = formats[chosen.finer(path)]

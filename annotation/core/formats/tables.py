@@ -142,13 +142,19 @@ def preview(path: Path) -> tuple[list[str], list[list[str]]]:
     Raises:
         Refused: Nothing can be read, or not as text; there is nothing below a header.
     """
-    rows = (cells for _line, cells in table_rows(path) if not isinstance(cells, Fault))
-    first = [
-        [str(shown(cell.strip())) for cell in cells[:_PREVIEW_COLUMNS]]
-        for cells in islice(rows, 1 + _PREVIEW_ROWS)
-    ]
+    faults: list[Fault] = []
+    first: list[list[str]] = []
+    for _line, cells in table_rows(path):
+        if isinstance(cells, Fault):
+            faults.append(cells)
+            continue
+        first.append([str(shown(cell.strip())) for cell in cells[:_PREVIEW_COLUMNS]])
+        if len(first) > _PREVIEW_ROWS:
+            break
+    if len(first) < 2 and faults:
+        raise Refused("import:table", f"{path.name}: line {faults[0].line} cannot be read")
     if len(first) < 2:
-        raise Refused("import:unreadable", f"{path.name}: no rows below a header")
+        raise Refused("import:empty", f"{path.name}: no rows below a header")
     return first[0], first[1:]
 
 

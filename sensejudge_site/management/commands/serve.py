@@ -28,6 +28,8 @@ from sensejudge_site.static_files import uncollected
 _UNSENT: Final = 2**22
 """Bytes of a download that wait for its reader in each thread; waitress alone lets 16 MiB wait."""
 
+_NOBODY: Final = "No accounts yet. Create the first: manage.py createsuperuser\n"
+
 
 class Command(OneLineCommand):
     """Serve on one address until interrupted."""
@@ -94,8 +96,9 @@ class Command(OneLineCommand):
             start_embedded_worker(None if declined else resumed)
             for line in _told(left, [] if declined else at_work, declined=declined):
                 self.stdout.write(line)
+        advice = "" if User.objects.exists() else _NOBODY
         connection.close()
-        self.stdout.write(f"SenseJudge is at http://{host}:{port}/ (Ctrl-C stops it)")
+        self.stdout.write(f"{advice}SenseJudge is at http://{host}:{port}/ (Ctrl-C stops it)")
         self.stdout.flush()
         server.run()
 

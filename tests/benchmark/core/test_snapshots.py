@@ -23,8 +23,10 @@ def board(**ratings):
         ({}, {}, []),
         ({"labels": {"ann": 1}}, {"labels": {"ann": 1}}, []),
         ({"labels": {"ann": 1}}, {"labels": {"ann": 2}}, [("labels of ann", 1, 2)]),
-        ({"labels": {"ann": 1}}, {}, [("labels of ann", 1, None)]),
-        ({}, {"replies": {"3": "x"}}, [("replies of run 3", None, "x")]),
+        ({"labels": {"ann": 1}}, {"labels": {}}, [("labels of ann", 1, None)]),
+        ({"replies": {}}, {"replies": {"3": "x"}}, [("replies of run 3", None, "x")]),
+        ({}, {"scores": {"3": "x"}}, []),  # kept before scores were told, or asked after
+        ({"scores": {"3": "x"}}, {}, []),
         (
             {"versions": {"numpy": "2.1"}, "prompts": {"judge_pair.en (run 3)": "a"}},
             {"versions": {"numpy": "2.2"}, "prompts": {"judge_pair.en (run 3)": "b"}},
@@ -35,6 +37,28 @@ def board(**ratings):
 def test_each_part_of_the_basis_is_named(was, now, told):
     records = [each.record() for each in basis_differences(was, now)]
     assert records == [{"what": what, "was": one, "is": other} for what, one, other in told]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "is_named"),
+    [
+        ((12, 0, 0), (12, 0, 0), False),
+        ((12, 0, 0), (11, 1, 0), True),
+        ((11, 1, 0), (10, 1, 1), True),
+        ((2000, 0, 0), (5000, 0, 0), False),
+        ((2000, 0, 0), (4990, 10, 0), False),  # they may have been other then, too
+        ((5000, 0, 0), (2000, 0, 0), False),
+        ((5000, 0, 0), (1999, 0, 1), True),  # of those that were the same then
+        ((4999, 1, 0), (1999, 1, 0), False),
+        (None, (12, 0, 0), False),
+    ],
+)
+def test_answers_read_again_are_compared_where_as_many_were_read(was, now, is_named):
+    sides = [
+        {"read_again": {"3": "{} same, {} other, {} missing".format(*each)} if each else {}}
+        for each in (was, now)
+    ]
+    assert bool(basis_differences(*sides)) is is_named
 
 
 def test_figures_are_compared_exactly():

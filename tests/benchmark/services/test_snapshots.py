@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 
@@ -26,7 +27,7 @@ from benchmark.queries.trust import TrustQuestion
 from benchmark.services.snapshots import keep, verify
 from judging.core.prompts import load_prompt
 from judging.core.rules import JudgePrompt, SatisfactionSettings, Variant
-from judging.models import JudgeRun, Judgment, LlmCall
+from judging.models import JudgeRun, Judgment, LlmCall, SatisfactionJudgment
 from judging.queries.prompts import PromptOwner
 from judging.services import rereading
 from judging.services.edited_prompts import publish_prompt
@@ -230,6 +231,20 @@ def test_more_rows_than_are_in_memory_at_a_time_are_all_read(monkeypatch, kept):
     _dataset, run, _snapshot = kept
     monkeypatch.setattr(rereading, "_AT_ONCE", 5)
     assert read_again(run) == (12, 0, 0)
+    assert read_again(run, most=7) == (6, 0, 0)  # evenly spread
+
+
+def test_answers_that_a_page_did_not_read_are_no_change(kept):
+    dataset, run, snapshot = kept
+    name = str(run.pk)
+    paged = keep(SnapshotKind.BOARD, board_question(dataset.slug, "base"), most=6)
+    assert paged.basis["read_again"][name] == "6 same, 0 other, 0 missing"
+    assert verify(paged) == verify(snapshot, most=6) == []
+    LlmCall.objects.filter(judgments__run=run).delete()
+    assert f"answers of run {name}, read again" in changed(snapshot)
+    del snapshot.basis["read_again"][name]  # kept when such runs were not read again
+    snapshot.save()
+    assert f"answers of run {name}, read again" not in changed(snapshot)
 
 
 def test_corrected_figures_agreement_and_pairs_are_kept():
@@ -263,6 +278,17 @@ def test_satisfaction_by_model_is_kept_in_each_voice():
     assert [each.question["run"] for each in kept] == [None, run.pk, run.pk]
     assert [list(each.basis["read_again"]) for each in kept] == [[], [str(run.pk)], [str(run.pk)]]
     assert [changed(each) for each in kept] == [{}, {}, {}]
+    judge = kept[1]
+    columns = ("user_id", "response_id", "session_id", "status", "score", "expected_score")
+    scores = SatisfactionJudgment.objects.filter(run=run).order_by("pk")
+    # Hashes that are stored stay comparable.
+    hashed = sha256("".join(f"{row!r}\n" for row in scores.values_list(*columns)).encode())
+    assert judge.basis["judgments"] == {str(run.pk): f"{len(scores)}:{hashed.hexdigest()}"}
+    scores.update(reason="It asked twice.")
+    assert f"calibrated scores and reasons of run {run.pk}" in changed(judge)
+    del judge.basis["scores"]  # kept before these were told
+    judge.save()
+    assert not any("scores" in name for name in changed(judge))
     label = SatisfactionLabel.objects.first()
     SatisfactionLabel.objects.filter(pk=label.pk).update(score=label.score % 5 + 1)
     told = [changed(each).keys() for each in kept]

@@ -40,7 +40,7 @@ def test_an_unknown_format_is_said(tmp_path):
 
 def test_nothing_to_read_is_said(tmp_path):
     (tmp_path / "f").write_text("\n", "utf-8")
-    with refuses("import:unreadable", match="f: no rows in this file"):
+    with refuses("import:empty", match="f: no rows in this file"):
         open_records(tmp_path / "f")
     with refuses("import:unreadable", match="formats of directories: recllmsim"):
         open_records(tmp_path, "pandalm")

@@ -332,7 +332,10 @@ def test_a_preview_is_short(tmp_path):
     assert len(rows) == 5
     assert all(len(row[0]) < 200 for row in rows)
     path.write_text("Q,A\n", "utf-8")
-    with refuses("import:unreadable"):
+    with refuses("import:empty"):
+        tables.preview(path)
+    path.write_text('Q,A\n"not closed,y\n', "utf-8")
+    with refuses("import:table", match="line 2"):
         tables.preview(path)
 
 

@@ -292,7 +292,7 @@ def invitation_of(token: str) -> Invitation | None:
         number, _dash, _made = _signer().unsign(token).partition("-")
     except BadSignature:
         return None
-    found = Invitation.objects.select_related("study").filter(pk=int(number)).first()
+    found = Invitation.objects.select_related("study__dataset").filter(pk=int(number)).first()
     return found if found is not None and token_of(found) == token else None
 
 
@@ -366,7 +366,7 @@ def invitation_rows(slug: str, now: datetime) -> list[InvitationRow]:
     """The invitations of a study, the latest first."""
     rows = (
         Invitation.objects.filter(study__slug=slug)
-        .select_related("study", "created_by")
+        .select_related("study__dataset", "created_by")
         .annotate(joined=Count("participations"))
         .order_by("-created_at", "-pk")
     )
@@ -388,10 +388,12 @@ def invitation_rows(slug: str, now: datetime) -> list[InvitationRow]:
 
 
 def _refusal(invitation: Invitation, joined: int, now: datetime) -> InvitationRefusal | None:
+    study = invitation.study
     return refusal_of(
         revoked_at=invitation.revoked_at,
         expires_at=invitation.expires_at,
-        study_closed=invitation.study.status == StudyStatus.CLOSED,
+        # A deleted dataset leaves its drafts as they are.
+        study_closed=study.status == StudyStatus.CLOSED or study.dataset.archived_at is not None,
         places=invitation.places,
         joined=joined,
         now=now,

@@ -341,7 +341,7 @@ def set_status(*, study: str, status: StudyStatus, by: User) -> None:
 
 @transaction.atomic
 def delete_draft(*, study: str, by: User) -> str:
-    """Delete a study that was never opened, with its items, invitations and texts; its name.
+    """Delete a study that was never opened, with all but its annotators' accounts; its name.
 
     Raises:
         Study.DoesNotExist: There is no such study.

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import AuditEvent, Invitation, Participation, User
+from annotation.models import AuditEvent, Dataset, Invitation, Participation, User
 from annotation.queries.participants import token_of
 from annotation.services.participants import invite, remove_annotator, withdraw
 from tests.annotation.entry import make_asking_study, make_manager
@@ -34,6 +34,18 @@ def link(study, **told):
     ends = {} if told.keys() & {"places", "expires_at"} else {"places": 20}
     made = invite(study=study.slug, by=make_manager(), now=timezone.now(), **ends, **told)
     return reverse("annotation:join", args=[token_of(made)])
+
+
+def test_a_draft_of_a_deleted_dataset_lets_nobody_in(client):
+    study = make_asking_study([], status="DRAFT")
+    address = link(study)
+    Dataset.with_staged.filter(pk=study.dataset_id).update(archived_at=timezone.now())
+    assert client.get(address).status_code == 410
+    assert client.post(address, NEWCOMER).status_code == 410
+    client.force_login(make_user())
+    assert client.post(address).status_code == 410
+    assert not User.objects.filter(username="lin").exists()
+    assert not Participation.objects.filter(study=study).exists()
 
 
 PAID = "?PROLIFIC_PID=5f3a&STUDY_ID=s-1&page=2"

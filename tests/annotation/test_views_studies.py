@@ -231,7 +231,9 @@ def test_a_manager_deletes_a_draft_from_its_page(client, signed_in):
     signed_in("MANAGER")
     draft, opened = make_pair_study([], status="DRAFT", name="Trial"), make_pair_study([])
     address = reverse("annotation:study-delete", args=[draft.slug])
-    assert f'action="{address}"' in client.get(f"/studies/{draft.slug}/").content.decode()
+    confirmation = client.get(f"/studies/{draft.slug}/").content.decode()
+    assert f'action="{address}"' in confirmation
+    assert "worker IDs" in confirmation
     assert client.get(address).status_code == 405
     page = client.post(address, follow=True).content.decode()
     assert "Deleted the draft “Trial”." in page

@@ -115,6 +115,31 @@ def test_of_equal_runs_that_start_at_the_same_moment_one_is_made():
     assert (first.pk, first.attached) == (second.pk, not second.attached)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_run_that_starts_while_its_dataset_is_deleted_waits_and_is_refused():
+    if connection.vendor != "postgresql":
+        pytest.skip("needs PostgreSQL: on SQLite one transaction writes at a time")
+    dataset, rater = make_study()
+    planned = planned_distillation(dataset=dataset, annotator=rater, judge="lexical")
+
+    def start_it():
+        try:
+            with refuses("dataset:archived"):
+                kinds.start(planned)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            row = Dataset.objects.select_for_update().get(pk=dataset.pk)
+            starting = threads.submit(start_it)
+            with pytest.raises(TimeoutError):
+                starting.result(timeout=1)
+            Dataset.objects.filter(pk=row.pk).update(archived_at=timezone.now())
+        starting.result(timeout=20)
+    assert not JudgeRun.objects.exists()
+
+
 def test_one_training_of_a_dataset_is_under_way_whatever_its_ratings():
     dataset = make_dataset()
     run = start_training(dataset=dataset)

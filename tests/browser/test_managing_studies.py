@@ -151,3 +151,14 @@ def test_a_page_that_nobody_looks_at_asks_for_nothing(open_page):
     with page.expect_response(re.compile("/live/")) as answer:
         page.clock.fast_forward(6_000)
     assert answer.value.ok
+
+
+def test_the_quality_of_a_study_too_short_for_repeats_fits_a_phone(open_page):
+    study = make_pair_study([make_user()], items=12, repeat_rate=0.2)
+    page = open_page(
+        f"/studies/{study.slug}/quality/",
+        user=make_user(role="MANAGER"),
+        viewport={"width": 390, "height": 800},
+    )
+    expect(page.get_by_text("the study is too short for more")).to_be_visible()
+    assert_accessible(page)

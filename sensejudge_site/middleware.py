@@ -14,6 +14,8 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from django.core.exceptions import BadRequest
 from django.db import DataError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.template.loader import get_template, render_to_string
 from django.templatetags.static import static
 from django.utils.http import parse_header_parameters
@@ -21,6 +23,16 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.csrf import requires_csrf_token
 
 from sensejudge_site.api_errors import shaped
+
+
+class PackedPages(GZipMiddleware):
+    """Pages go out compressed; files that are streamed do not, for that would take longer."""
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """The response, compressed where it is whole and the reader can unpack it."""
+        return response if response.streaming else super().process_response(request, response)
 
 
 class HeadWithoutBody:

@@ -64,7 +64,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Its random padding and masked CSRF tokens keep a page's length from telling what is in it.
-    "django.middleware.gzip.GZipMiddleware",
+    "sensejudge_site.middleware.PackedPages",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",

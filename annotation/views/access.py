@@ -93,7 +93,6 @@ def whole_export(export: Export, dataset: Dataset, format_name: str) -> HttpResp
         content_type=PACKED[format_name],
     )
     response.headers["Cache-Control"] = "no-store"
-    response.headers["Content-Encoding"] = "identity"  # compressed already: not once more by gzip
     return response
 
 

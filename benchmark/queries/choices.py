@@ -286,14 +286,14 @@ def run_choices(rows: QuerySet[JudgeRun]) -> tuple[RunChoice, ...]:
             (row.distilled_by or "") if row.sets_of else "",
             (row.selection_mode or "") if row.sets_of else "",
             bool(row.sets_of and row.stacked),
-            bool(row.unscored and row.annotator_id),
+            row.unscored and row.annotator_id is not None,
         )
         for row in rows.defer("config").annotate(
             sets_of=_SETS_OF,
             prompt=KT("config__prompt"),
             rule=KT("config__verdict_rule"),
             selection_mode=KT("config__mode"),
-            unscored=KT("config__unscored"),
+            unscored=Case(When(config__unscored=True, then=True), default=False),
             selected_by=F("parent__judge"),
             distilled_by=F("parent__writer"),
             stacked=Exists(

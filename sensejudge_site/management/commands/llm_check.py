@@ -27,7 +27,7 @@ from judging.services.checks import (
 )
 from sensejudge_site.demo.sessions import check_pairs
 from sensejudge_site.labelled_pairs import read_pandalm
-from sensejudge_site.management.parsing import WORK_FAILED, OneLineCommand
+from sensejudge_site.management.parsing import INPUT_WRONG, WORK_FAILED, OneLineCommand
 
 SOURCES: Final = 11
 """Pairs of a file that a preference is distilled from: with the base judge, twelve columns."""
@@ -47,21 +47,10 @@ class Command(OneLineCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares the endpoint and the output."""
-        address, model = settings.LLM_BASE_URL, settings.LLM_MODEL
         parser.add_argument(
-            "--base-url",
-            required=not address,
-            default=address,
-            metavar="URL",
-            help="usually ends in /v1 (default: LLM_BASE_URL)",
+            "--base-url", metavar="URL", help="usually ends in /v1 (default: LLM_BASE_URL)"
         )
-        parser.add_argument(
-            "--model",
-            required=not model,
-            default=model,
-            metavar="NAME",
-            help="default: LLM_MODEL",
-        )
+        parser.add_argument("--model", metavar="NAME", help="default: LLM_MODEL")
         parser.add_argument(
             "--key-variable",
             default="LLM_API_KEY",
@@ -81,10 +70,15 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Prints what was seen; exits 1 where a call failed, 2 where the endpoint is wrong."""
+        address = options["base_url"] or settings.LLM_BASE_URL
+        model = options["model"] or settings.LLM_MODEL
+        if not address or not model:
+            message = "give --base-url and --model, or set LLM_BASE_URL and LLM_MODEL"
+            raise CommandError(message, returncode=INPUT_WRONG)
         endpoint = Endpoint(
             name="checked",
-            base_url=options["base_url"],
-            model=options["model"],
+            base_url=address,
+            model=model,
             key_variable=options["key_variable"],
             sampling=Sampling(max_tokens=options["max_tokens"]),
             timeout_seconds=options["timeout"],

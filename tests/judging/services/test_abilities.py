@@ -342,7 +342,7 @@ def test_longer_requests_than_the_context_are_refused_in_an_estimate_and_at_the_
     dataset, annotator = make_study()
     row = make_endpoint(found_context_tokens=40, max_tokens=1024)
     asked = {"dataset": dataset, "annotator": annotator, "judge": row.name, "with_sets": False}
-    said = r"takes 40 tokens, and (\d+) of \1 .*at least \d+.*LLM_CONTEXT_TOKENS.*Check cap"
+    said = r"takes 40 tokens, and (\d+) of \1 .*at least \d+.*LLM_CONTEXT_TOKENS.*test the endpoint"
     with refuses("llm:context", match=said):
         estimate_all([planned_test(**asked)])
     with refuses("llm:context"):

@@ -7,7 +7,7 @@ and becomes a verdict in the comparison's own coordinates.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -393,6 +393,8 @@ class NothingLeft:
         completion: The code or address that they are to give the platform that pays them; "" before
             they are through, and where their invitation has none.
         paid: Whether their invitation has one.
+        skips: The skipped items, newest first, that they may still answer and that keep them from
+            the code; empty where none do.
     """
 
     rules: Rules
@@ -405,6 +407,7 @@ class NothingLeft:
     contact: str = ""
     completion: str = ""
     paid: bool = False
+    skips: Sequence[int] = ()
 
 
 Task = PairTask | RatingTask | ConversationTask

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -42,7 +42,7 @@ class MyStudy:
     `open` says whether it gives them items; `paused` that it would, were they not paused in it;
     `withheld` that what they answered there is kept from them until the study is closed. `contact`
     is whom they may ask; `completion` the code or address that they are shown in the end; `paid`
-    that their invitation has one.
+    that their invitation has one; `skips` the skipped items, newest first, that keep them from it.
     """
 
     rules: Rules
@@ -54,6 +54,7 @@ class MyStudy:
     contact: str = ""
     completion: str = ""
     paid: bool = False
+    skips: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

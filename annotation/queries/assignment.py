@@ -162,6 +162,18 @@ _FINISHED_LIST: Final = f"""SELECT COALESCE(item.repeat_of_id, item.id), {_FINIS
 {_FINISHED_FROM} AND claim.state IN ('DONE', 'SKIPPED')
 ORDER BY claim.finished_at DESC, claim.id DESC LIMIT %(most)s"""
 
+_SKIPPED_AND_FREE: Final = """
+SELECT claim.item_id
+FROM annotation_claim claim JOIN annotation_studyitem item ON item.id = claim.item_id
+WHERE claim.annotator_id = %(annotator)s AND item.study_id = %(study)s AND claim.state = 'SKIPPED'
+AND (
+    SELECT COUNT(*) FROM annotation_claim held
+    WHERE held.item_id = claim.item_id AND held.annotator_id <> %(annotator)s
+    AND (held.state = 'DONE' OR (held.state = 'ACTIVE' AND held.expires_at > %(now)s))
+) < %(overlap)s
+ORDER BY claim.finished_at DESC, claim.id DESC
+"""
+
 _COUNTS_A_SECOND: Final = 1000  # how long a count is kept: a second for so many rows counted
 _KEPT_AT_MOST: Final = 60  # seconds
 _ORDERS_KEPT: Final = 6 * 3600  # seconds
@@ -405,6 +417,13 @@ def finished_items(study: Study, annotator_id: int) -> list[FinishedItem]:
         firsts.add(first)
         listed.append(_finished(*row))
     return listed
+
+
+def open_skips(study: Study, annotator_id: int, now: datetime) -> list[int]:
+    """The items that the annotator skipped and may still answer, newest first."""
+    own = {"study": study.pk, "annotator": annotator_id}
+    found = rows_of(_SKIPPED_AND_FREE, **own, overlap=study.overlap, now=now)
+    return [int(item) for (item,) in found]
 
 
 def _finished(item: int, state: str, finished_at: Any, order: str, verdict: str) -> FinishedItem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -42,6 +43,7 @@ from annotation.models import (
     StudyStatus,
     User,
 )
+from annotation.queries.assignment import open_skips
 from annotation.queries.sql import Joined
 
 NAMES_SHOWN = 12
@@ -313,19 +315,33 @@ def part_joined(token: str, user: User) -> Participation | None:
     )
 
 
-def completion_of(part: Participation, progress: Progress) -> str:
+def skips_to_answer(part: Participation, progress: Progress, now: datetime) -> list[int]:
+    """The skipped items that keep somebody from a completion code, newest first.
+
+    None where their invitation has no code. An item that others filled since cannot be answered any
+    more and keeps nobody from it.
+    """
+    if not (part.invitation and part.invitation.completion) or progress.skipped <= progress.done:
+        return []
+    items = open_skips(part.study, part.annotator_id, now)
+    return items if len(items) > progress.done else []
+
+
+def completion_of(part: Participation, progress: Progress, skips: Sequence[int]) -> str:
     """The code or address that shows a platform of paid work that somebody is through.
 
-    Empty before they are, where they answered nothing or skipped more than they answered, while
-    they or the study are paused, and where they came by no invitation, or by one without.
+    Empty before they are, where they answered nothing or less than they skipped and may still
+    answer, while they or the study are paused, and where they came by no invitation, or by one
+    without.
 
     Args:
         part: Their part, with its study and invitation.
         progress: How far they are; while the study is open, nothing may be left.
+        skips: What `skips_to_answer` says of them.
     """
     status = part.study.status
     through = status == StudyStatus.CLOSED or (status == StudyStatus.OPEN and not progress.left)
-    earned = progress.done and progress.done >= progress.skipped
+    earned = progress.done and not skips
     if part.invitation is None or part.paused_at is not None or not (through and earned):
         return ""
     return completion_for(part.invitation.completion, part.worker)

@@ -64,7 +64,7 @@ from annotation.models import (
 from annotation.queries.assignment import progress_of
 from annotation.queries.datasets import of_no_deleted
 from annotation.queries.labelling import rules_of
-from annotation.queries.participants import completion_of
+from annotation.queries.participants import completion_of, skips_to_answer
 from annotation.queries.quality import gold_candidates
 from annotation.queries.withheld import withholds
 
@@ -97,6 +97,7 @@ def _parts(annotator: User) -> QuerySet[Participation]:
 
 def _my_study(part: Participation, now: datetime) -> MyStudy:
     progress = progress_of(part.study, part.annotator_id, now)
+    skips = skips_to_answer(part, progress, now)
     return MyStudy(
         rules=rules_of(part.study),
         dataset=part.study.dataset.slug,
@@ -105,7 +106,8 @@ def _my_study(part: Participation, now: datetime) -> MyStudy:
         paused=part.study.status == StudyStatus.OPEN and part.paused_at is not None,
         withheld=withholds(part.study),
         contact=part.study.contact,
-        completion=completion_of(part, progress),
+        completion=completion_of(part, progress, skips),
+        skips=skips,
         paid=bool(part.invitation and part.invitation.completion),
     )
 

@@ -46,7 +46,12 @@ from annotation.queries.assignment import (
     progress_of,
 )
 from annotation.queries.labelling import rules_of, task_of
-from annotation.queries.participants import completion_of, open_step, participation_of
+from annotation.queries.participants import (
+    completion_of,
+    open_step,
+    participation_of,
+    skips_to_answer,
+)
 
 _KEEP: Final = """
 INSERT INTO annotation_submission (claim_id, kind, uuid, accepted_at)
@@ -193,8 +198,7 @@ def undo_skip(
     claim = own_claim(row, item, annotator)
     if claim.state != ClaimState.SKIPPED or claim.finished_at != skipped_at:
         return
-    if not _take_again(claim, row, now, claims_on(claim.item), anew=False):
-        raise Refused(RefusalCode.TAKEN)
+    hold(claim, row, now, anew=False)
 
 
 def part_of(slug: str, annotator: User, *, kind: StudyKind | None = None) -> Participation:
@@ -247,10 +251,10 @@ def was_taken_back(claim: Claim) -> bool:
     return claim.state == ClaimState.RELEASED and claim.finished_at is not None
 
 
-def hold(claim: Claim, study: Study, now: datetime) -> None:
+def hold(claim: Claim, study: Study, now: datetime, *, anew: bool = True) -> None:
     """Make a claim of one's own hold a slot again, if it does not and one is free.
 
-    Call it within a transaction.
+    Call it within a transaction. `anew` makes it the item given out last; else it keeps its place.
 
     Raises:
         Refused: `labelling:taken` where the lease ran out and others filled the item, or
@@ -262,7 +266,7 @@ def hold(claim: Claim, study: Study, now: datetime) -> None:
         cursor.execute(_LOCK, {"annotator": claim.annotator_id})
     if not Participation.objects.filter(study=study, annotator=claim.annotator_id).exists():
         raise Refused(RefusalCode.NOT_YOURS)
-    if not _take_again(claim, study, now, claims_on(claim.item)):
+    if not _take_again(claim, study, now, claims_on(claim.item), anew=anew):
         raise Refused(RefusalCode.TAKEN)
 
 
@@ -270,6 +274,7 @@ def _nothing(part: Participation, annotator: User, now: datetime) -> NothingLeft
     study = part.study
     last = last_finished(study, annotator.pk)
     progress = progress_of(study, annotator.pk, now)
+    skips = skips_to_answer(part, progress, now)
     return NothingLeft(
         rules=rules_of(study),
         progress=progress,
@@ -279,7 +284,8 @@ def _nothing(part: Participation, annotator: User, now: datetime) -> NothingLeft
         paused=part.paused_at is not None,
         ask=str(study.created_by or "") if part.paused_at is not None else "",
         contact=study.contact,
-        completion=completion_of(part, progress),
+        completion=completion_of(part, progress, skips),
+        skips=skips,
         paid=bool(part.invitation and part.invitation.completion),
     )
 

@@ -291,6 +291,21 @@ class TestWhoIsPaid:
         for page in self.pages(client, study):
             assert "C0DE-7" not in page
             assert "at least as many items as you skipped" in page
+            assert f'href="{url("item", study, study.items.last())}"' in page
+
+    def test_need_not_answer_what_others_answered_since(self, client, study, annotator):
+        self.finish(client, study)
+        for _skipped in range(2):
+            self.add_item(study, annotator, slot=None, state="SKIPPED")
+        make_claim(study.items.last(), make_user(), state="DONE")
+        for page in self.pages(client, study):
+            assert "C0DE-7" in page
+
+    def test_is_told_that_the_study_was_full(self, client, study):
+        make_claim(study.items.get(), make_user(), state="DONE")
+        for page in self.pages(client, study):
+            assert "there is no completion code for you" in page
+            assert "once no items are left for you" not in page
 
 
 def paid_by(study, completion):

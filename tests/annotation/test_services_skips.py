@@ -9,8 +9,9 @@ import pytest
 
 from annotation.core.assignment import Progress, SkipReason
 from annotation.core.refusals import Refused
-from annotation.models import Claim, StudyItem
-from annotation.services.claims import RefusalCode, next_task, skip, undo_skip
+from annotation.models import Claim, Participation, StudyItem
+from annotation.services import claims
+from annotation.services.claims import RefusalCode, next_task, own_claim, skip, undo_skip
 from tests.annotation.labelling import NOW, answer, make_pair_study
 from tests.factory import make_claim, make_user
 
@@ -80,3 +81,17 @@ def test_what_others_hold_by_now_stays_skipped(study, annotator):
         undo_skip(**own)
     assert refused.value.code is RefusalCode.TAKEN
     assert Claim.objects.get(item=own["item"], annotator=annotator).state == "SKIPPED"
+
+
+def test_who_is_just_taken_out_of_the_study_holds_nothing_again(study, annotator, monkeypatch):
+    _before, own = skip_first(study, annotator)
+
+    def take_out(*given):
+        Participation.objects.filter(annotator=annotator).delete()
+        return own_claim(*given)
+
+    monkeypatch.setattr(claims, "own_claim", take_out)
+    with pytest.raises(Refused) as refused:
+        undo_skip(**own)
+    assert refused.value.code is RefusalCode.NOT_YOURS
+    assert Claim.objects.get(item=own["item"]).state == "SKIPPED"

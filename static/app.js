@@ -35,12 +35,15 @@
     if (form) form.requestSubmit();
   });
 
-  /* A dataset without a name takes that of its file, where everyone can see and change it. */
+  /* A dataset without a name takes that of its file, where everyone can see and change it; not that
+     of another dataset, to which the rows would be added. */
   document.addEventListener("change", ({ target }) => {
     const name = target.form?.querySelector("[data-names-file]");
     if (!name || target.type !== "file" || (name.value && name.value !== name.dataset.namesFile)) return;
     const stem = (target.files[0]?.name || "").replace(/(\.[a-z0-9]{1,5}){1,2}$/i, "");
-    name.value = stem.replace(/[^\w-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, name.maxLength);
+    const told = stem.replace(/[^\w-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, name.maxLength);
+    const known = [...(name.list?.options ?? [])].map((each) => each.value.toLowerCase());
+    name.value = known.includes(told.toLowerCase()) ? "" : told;
     name.dataset.namesFile = name.value;
   });
 

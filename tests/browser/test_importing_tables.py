@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from annotation.models import PairwiseLabel
 from tests.browser.looks import BOTH_LOOKS, assert_accessible
-from tests.factory import make_user
+from tests.factory import make_dataset, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -86,3 +86,13 @@ def test_the_pages_of_a_table_have_no_serious_fault(open_page, scheme, viewport)
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_role("heading", name="Next steps")).to_be_visible()
     assert_accessible(page)
+
+
+def test_a_file_suggests_a_name_that_no_dataset_has(open_page):
+    make_dataset(slug="labels")
+    page = open_page("/datasets/import/", user=make_user(role="MANAGER"))
+    for name, suggested in (("essays.csv", "essays"), ("Labels.csv", "")):
+        page.get_by_label("File").set_input_files(
+            {"name": name, "mimeType": "text/csv", "buffer": b"a"}
+        )
+        expect(page.get_by_label("Dataset")).to_have_value(suggested)

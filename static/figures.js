@@ -29,9 +29,14 @@
   };
   const isNumber = (table, column) => table.rows[0].cells[column]?.classList.contains("n");
 
-  const LATEX = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "…": "\\ldots{}" };
-  const asLatex = (text) =>
-    text.replace(/[\\~^…]|[&%$#_{}]/g, (sign) => LATEX[sign] ?? `\\${sign}`)
+  const LATEX = {
+    "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "…": "\\ldots{}",
+    "|": "\\textbar{}", "<": "\\textless{}", ">": "\\textgreater{}", "→": "$\\to$",
+  };
+  // What begins a row is not read as an argument of the \\ or the rule before it: [2ex], *.
+  const asLatex = (text, column) =>
+    text.replace(/[\\~^…|<>→]|[&%$#_{}]/g, (sign) => LATEX[sign] ?? `\\${sign}`)
+      .replace(/^(?=[[*])/, column ? "" : "{}")
       .replace(/[\u00a0\u2009\u202f]/g, "~").replace(/–/g, "--").replace(/−/g, "$-$");
   const FORMATS = {
     latex: (rows, table, from) => {

@@ -97,14 +97,13 @@ def basis_differences(was: Basis, now: Basis) -> list[SnapshotChange]:
 def _is_read_otherwise(was: object, now: object) -> bool:
     """Whether answers changed by two counts of them, `12 same, 0 other, 0 missing`.
 
-    Counts of differently many are of other answers, unless all were the same where more were read.
+    Where differently many were read the fewer are among the more: of no kind can they be more.
     """
     if was is None or now is None:
         return False  # the run came or went, which its judgments tell, or was not read then
     then, today = ([int(n) for n in re.findall(r"\d+", str(each))] for each in (was, now))
-    if sum(then) == sum(today):
-        return True
-    return sum(today) < sum(then) == then[0] and today[0] < sum(today)
+    fewer, more = sorted((then, today), key=sum)
+    return any(one > other for one, other in zip(fewer, more, strict=True))
 
 
 def figure_differences(kind: SnapshotKind, was: Figures, now: Figures) -> list[SnapshotChange]:

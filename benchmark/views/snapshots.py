@@ -54,6 +54,8 @@ from benchmark.views.snapshot_figures import (
 
 READ_AGAIN: Final = 2000
 """Of a run so many answers, evenly spread, are read again within a request; commands read all."""
+_FILTERS: Final = frozenset({"scenario", "annotator", "language", "anchor"})
+"""What of a question narrows it: columns of files say so, beside those that tell a row."""
 
 
 def told_differences(found: list[SnapshotChange]) -> list[tuple[str, str, str]]:
@@ -220,10 +222,14 @@ def snapshot_file(_request: SignedInRequest, number: int, form: str) -> HttpResp
     """Its figures as CSV, or its chart as SVG."""
     found = snapshot_numbered(number)
     if form == "csv":
-        columns = all_columns(found)
-        rows = [{name: row.get(name) for name in columns} for row in found.figures]
-        said = {"snapshot": number, **found.question, "kept_at": found.created_at.isoformat()}
+        asked_then = {
+            f"filter_{name}" if name in _FILTERS else name: value
+            for name, value in found.question.items()
+        }
+        said = {"snapshot": number, **asked_then, "kept_at": found.created_at.isoformat()}
         said["version"] = found.basis[BasisPart.VERSIONS.value]["sensejudge"]
+        columns = all_columns(found)
+        rows = [{name: row.get(name, said.get(name)) for name in columns} for row in found.figures]
         return csv_file(f"snapshot-{number}", rows, said)
     if form != "svg":
         raise Http404

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import csv
+from io import StringIO
+
 import pytest
 
 from annotation.models import PairwiseLabel, Response
@@ -110,6 +113,15 @@ def test_satisfaction_by_model_is_kept_with_its_differences(manager):
     chart = manager.get(f"{answer.redirect_chain[0][0]}snapshot.svg").content.decode()
     assert "bot, kind 0" in chart
     assert "dissatisfied" not in chart
+
+
+def test_each_row_of_a_file_says_what_was_asked(manager):
+    kind = make_ratings(people=12, turns=2).scenarios.get(name="kind 0")
+    answer = manager.post(f"/snapshots/keep/satisfaction/?scenario={kind.pk}", follow=True)
+    file = manager.get(f"{answer.redirect_chain[0][0]}snapshot.csv").content.decode("utf-8-sig")
+    rows = list(csv.DictReader(StringIO(file)))
+    assert {(row["filter_scenario"], row["voice"]) for row in rows} == {("kind 0", "people")}
+    assert {row["scenario"] for row in rows} == {"kind 0", ""}  # one of all that was asked for
 
 
 def test_a_replay_is_kept_on_the_scale_that_is_shown(manager):

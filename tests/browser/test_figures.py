@@ -81,11 +81,20 @@ def test_tables_are_copied_and_charts_saved(open_page):
     assert rule == "| ---: | --- | ---: | ---: | ---: |"
     assert first.startswith("| 1 ")
     assert "leaderboard/ -->" in page.evaluate("copied")
+    page.evaluate(
+        """() => {
+            const cells = document.querySelector("section.card table").rows[1].cells
+            cells[0].textContent = "[1]"
+            cells[1].textContent = "[<a|b> → c]"
+        }"""
+    )
     card.get_by_role("button", name="Copy as LaTeX").click()
     page.wait_for_function("copied.includes('tabular')")
     latex = page.evaluate("copied")
     assert "\\begin{tabular}{rlrrr}" in latex
     assert "\\%" in latex
+    row = r"  {}[1] & [\textless{}a\textbar{}b\textgreater{} $\to$ c] & "
+    assert row in latex
     with page.expect_download() as saving:
         card.get_by_role("button", name="Save as SVG").click()
     assert saving.value.suggested_filename.startswith("leaderboard-rating-of-each-model")

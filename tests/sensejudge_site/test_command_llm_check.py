@@ -37,14 +37,20 @@ def test_it_prints_what_was_seen():
     assert "same questions again: 0 calls" in said
 
 
-def test_the_endpoint_of_the_environment_is_tried_where_none_is_named(settings):
+def test_the_endpoint_of_the_environment_is_tried_where_none_is_named(settings, monkeypatch):
+    monkeypatch.setenv("LLM_CHECK_KEY", "sk-check")
+    monkeypatch.delenv("LLM_API_KEY", raising=False)
+    settings.LLM_KEY_VARIABLE = "LLM_CHECK_KEY"
     with pytest.raises(CommandError, match="--base-url"):
         call_command("llm_check")
     with FakeLlm(logprobs=False) as server:
         settings.LLM_BASE_URL, settings.LLM_MODEL = server.base_url, "m"
         output = StringIO()
         call_command("llm_check", stdout=output, stderr=StringIO())
+        run(server)
     assert "chat: yes," in output.getvalue()
+    assert server.headers[0]["Authorization"] == "Bearer sk-check"
+    assert "Authorization" not in server.headers[-1]  # an address that was given has its own key
 
 
 def test_with_json_it_prints_one_object():

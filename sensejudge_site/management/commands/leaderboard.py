@@ -467,7 +467,7 @@ def _draws(ranking: Ranking) -> str:
     if ranking.missing:
         return f"too few sessions for intervals: about {ranking.missing} more are needed"
     if ranking.ties_alone:
-        return "no intervals: every verdict is a tie"
+        return "no intervals: in every comparison both models got as many verdicts"
     if ranking.too_many:
         return "no intervals: so many comparisons leave time for too few of their orders"
     return (

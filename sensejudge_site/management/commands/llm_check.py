@@ -53,9 +53,9 @@ class Command(OneLineCommand):
         parser.add_argument("--model", metavar="NAME", help="default: LLM_MODEL")
         parser.add_argument(
             "--key-variable",
-            default="LLM_API_KEY",
             metavar="NAME",
-            help="environment variable that holds the key (default: LLM_API_KEY)",
+            help="environment variable that holds the key "
+            "(default: LLM_API_KEY, without --base-url that of LLM_KEY_VARIABLE)",
         )
         parser.add_argument("--max-tokens", type=int, default=300, metavar="N", help="per reply")
         parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS")
@@ -75,11 +75,13 @@ class Command(OneLineCommand):
         if not address or not model:
             message = "give --base-url and --model, or set LLM_BASE_URL and LLM_MODEL"
             raise CommandError(message, returncode=INPUT_WRONG)
+        # The key of the address of the environment goes to no other.
+        of_address = "LLM_API_KEY" if options["base_url"] else settings.LLM_KEY_VARIABLE
         endpoint = Endpoint(
             name="checked",
             base_url=address,
             model=model,
-            key_variable=options["key_variable"],
+            key_variable=options["key_variable"] or of_address,
             sampling=Sampling(max_tokens=options["max_tokens"]),
             timeout_seconds=options["timeout"],
             concurrency=1,

@@ -16,6 +16,7 @@ from annotation.core.study_items import (
     chosen_items,
     in_language,
     inclusion_chances,
+    stored_choice,
 )
 
 MIXED = "xxxxxxyy"
@@ -82,6 +83,8 @@ CHOICE = ItemChoice(scenarios=("x",), models=("a",), plan=3, sample=5, strata=BO
 def test_what_says_something_of_a_kind_is_stored(kind, stored):
     assert CHOICE.of_kind(kind).stored() == stored
     assert EVERYTHING.stored() == {}
+    for choice in (EVERYTHING, ItemChoice(models=("m1",), sample=5, strata=BOTH)):
+        assert stored_choice(choice.stored()) == choice
 
 
 def alone(*scenarios, salt=""):

@@ -50,6 +50,9 @@ def test_each_part_of_the_basis_is_named(was, now, told):
         ((5000, 0, 0), (2000, 0, 0), False),
         ((5000, 0, 0), (1999, 0, 1), True),  # of those that were the same then
         ((4999, 1, 0), (1999, 1, 0), False),
+        ((4999, 1, 0), (1998, 2, 0), True),
+        ((2000, 0, 0), (0, 0, 4000), True),  # nor are those that were the same then
+        ((1990, 10, 0), (4000, 0, 0), True),
         (None, (12, 0, 0), False),
     ],
 )

@@ -8,7 +8,11 @@ from judging.core.endpoints import (
     SITE_SECRETS,
     Endpoint,
     context_in_error,
+    holds_key,
+    lays_key_open,
     listed_context,
+    looks_like_key,
+    may_be_asked,
     may_hold_key,
 )
 from tests.refusals import refuses
@@ -155,3 +159,57 @@ def test_what_is_no_list_of_models_tells_nothing():
 )
 def test_a_refusal_of_a_long_request_tells_the_context(said, context):
     assert context_in_error(said) == context
+
+
+RANDOM = "4f9c1b7de02a4c5f8b6d3e1a9c7f5b2d"
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "found_unnamed"),
+    [
+        ("sk-proj-4f9c1b7de02a4c5f8b6d", True, True),
+        ("Bearer abcdefgh12", True, True),
+        (f"http://llm/v1?x={RANDOM}", False, True),
+        (f"/models/snapshots/{RANDOM}", False, False),
+        ("xai-grok-4-fast", False, False),
+        ("hf-llama-3-70b-instruct-awq", False, False),
+    ],
+)
+def test_a_key_is_told_from_a_name(text, found, found_unnamed):
+    assert (holds_key(text), holds_key(text, named=False)) == (found, found_unnamed)
+
+
+@pytest.mark.parametrize(
+    ("variable", "is_key"),
+    [
+        ("LLM_OPENAI_KEY", False),
+        ("LLM_A_LONG_NAME_OF_A_VARIABLE_FOR_A_KEY", False),
+        (RANDOM, True),
+        ("a-name-that-no-variable-has-because-it-is-long", True),
+        ("gsk_4f9c1b7de02a4c5f8b6d", True),
+    ],
+)
+def test_a_key_typed_as_a_variable_s_name_is_known(variable, is_key):
+    assert looks_like_key(variable) is is_key
+
+
+@pytest.mark.parametrize(
+    ("address", "hosts", "used", "allowed"),
+    [
+        ("https://api.openai.com/v1", {"api.openai.com"}, (), True),
+        ("https://elsewhere.example/v1", {"api.openai.com"}, (), False),
+        ("https://elsewhere.example/v1", {"*"}, (), True),
+        ("http://lab:8080/v1", {"lab:8080"}, (), True),
+        ("http://lab:8081/v1", {"lab:8080"}, (), False),
+        ("https://lab:9/v2", (), ("http://lab:9/v1",), True),
+        ("http://lab:9/v2", (), ("https://lab:9/v1",), False),
+    ],
+)
+def test_where_an_endpoint_may_be(address, hosts, used, allowed):
+    assert may_be_asked(address, hosts=hosts, used=used) is allowed
+
+
+def test_a_provider_is_asked_by_https():
+    assert lays_key_open("http://api.openai.com/v1")
+    assert not lays_key_open("https://api.openai.com/v1")
+    assert not lays_key_open("http://127.0.0.1:8080/v1")

@@ -217,9 +217,8 @@ def discard_answers(*, study: str, annotator: int, by: User, now: datetime) -> i
         raise Refused(ReassignmentRefusal.OWN_WORDS)
     _lock(annotator)
     # Before any label is read: an answer that is being given is through, or finds its claim gone.
-    # One to a skipped item waits for the annotator's row, and its claim must not be waited for.
     claims = Claim.objects.filter(item__study=row, annotator=annotator)
-    held = claims.filter(state__in=[ClaimState.ACTIVE, ClaimState.DONE])
+    held = claims.exclude(state=ClaimState.RELEASED)
     list(held.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
     remove_annotator(study=study, annotator=annotator, by=by)
     claims.exclude(state=ClaimState.RELEASED).update(

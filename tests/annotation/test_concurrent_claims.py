@@ -9,12 +9,11 @@ from uuid import uuid4
 import pytest
 from django.db import connection, transaction
 
-from annotation.core.assignment import SkipReason
 from annotation.core.labelling import Answer, NothingLeft, OwnAnswer
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Claim, PairwiseLabel, Submission, SubmissionKind
 from annotation.queries.assignment import next_free_item
-from annotation.services.claims import accept, next_task, skip
+from annotation.services.claims import accept, next_task
 from annotation.services.labels import answer_pair
 from annotation.services.reassignment import (
     ReassignmentRefusal,
@@ -181,43 +180,24 @@ def test_an_answer_that_is_just_changed_is_discarded_as_it_was_changed():
             now=NOW,
         )
 
+    def discard():
+        try:
+            return discard_answers(study=study.slug, annotator=annotator.pk, by=manager, now=NOW)
+        finally:
+            connection.close()
+
     say(Answer.FIRST)
     with ThreadPoolExecutor(1) as threads:
         with transaction.atomic():
             say(Answer.SECOND)
             changed = PairwiseLabel.objects.get().verdict
-            discarding = threads.submit(discard, study, annotator, manager)
+            discarding = threads.submit(discard)
             while not discarding.done() and not waits_for_this():
                 pass
         assert discarding.result() == 1
     assert AuditEvent.objects.get(action="label.discarded").detail["verdict"] == changed
     assert Claim.objects.get().state == "RELEASED"
     assert not PairwiseLabel.objects.exists()
-
-
-def test_answering_a_skipped_item_and_discarding_do_not_wait_for_each_other():
-    annotator, manager = make_user(), make_user(role="MANAGER")
-    study = make_pair_study([annotator])
-    own = {"annotator": annotator, "study": study.slug, "now": NOW}
-    own["item"] = next_task(study=study.slug, annotator=annotator, now=NOW).place.item
-    skip(**own, reason=SkipReason.OTHER, submission=uuid4())
-    answer = OwnAnswer(Answer.FIRST, None, both_bad=False, comment="")
-    with ThreadPoolExecutor(1) as threads, transaction.atomic():
-        accept(Claim.objects.get(), SubmissionKind.ANSWER, uuid4(), NOW)  # as the answer begins
-        discarding = threads.submit(discard, study, annotator, manager)
-        while not discarding.done() and not waits_for_this():
-            pass
-        with pytest.raises(Refused):
-            answer_pair(**own, answer=answer, submission=uuid4())
-        assert discarding.result() == 0
-    assert Claim.objects.get().state == "RELEASED"
-
-
-def discard(study, annotator, manager):
-    try:
-        return discard_answers(study=study.slug, annotator=annotator.pk, by=manager, now=NOW)
-    finally:
-        connection.close()
 
 
 def waits_for_this():

@@ -348,13 +348,14 @@ def test_discarded_answers_count_no_longer_and_others_are_asked():
     elsewhere = make_label(items(study)[1].comparison, annotator=careless)
     answer(study, take_next(study, careless), careless)
     take_next(study, careless)
+    given = PairwiseLabel.objects.exclude(pk=elsewhere.pk).get().verdict
     assert discard(study, careless) == 1
     assert PairwiseLabel.objects.get() == elsewhere
     assert set(Claim.objects.values_list("state", "slot")) == {("RELEASED", None)}
     assert not Participation.objects.filter(annotator=careless).exists()
     assert take_next(study, other).place.item == items(study)[0].pk
     kept = AuditEvent.objects.get(action="label.discarded").detail
-    assert (kept["annotator_id"], kept["verdict"]) == (careless.pk, "A")
+    assert (kept["annotator_id"], kept["verdict"]) == (careless.pk, given)
     told = AuditEvent.objects.get(action="study.answers-discarded")
     assert told.detail == {"annotator": careless.pk, "answers": 1}
     assert discard(study, careless) == 0

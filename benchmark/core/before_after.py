@@ -27,9 +27,10 @@ from benchmark.core.accuracy import (
     share_interval,
 )
 from benchmark.core.bias import firsts_and_seconds, read_and_alike
-from benchmark.core.decisions import Winners, codes, is_read, winners
+from benchmark.core.decisions import Winners, codes, winners
 from benchmark.core.length_bias import SlopeFit, doublings, slope_fit, wald
 from benchmark.core.response_bias import ResponsePair
+from benchmark.core.self_preference import own_counts, own_side
 from benchmark.core.trust import BASE, SELECTED, Condition, HumanLabel, JudgedComparison
 from judging.core.endpoints import family_of
 
@@ -97,19 +98,12 @@ def _longer_counts(said: DecidedColumns) -> Counted:
 def _own_counts(
     pairs: Mapping[int, ResponsePair], family: str
 ) -> Callable[[DecidedColumns], Counted]:
-    is_own = {
-        name: family != "" and family_of(name) == family
-        for name in {name for pair in pairs.values() for name in (pair.model_a, pair.model_b)}
-    }
-    own = {key: is_own[pair.model_a] - is_own[pair.model_b] for key, pair in pairs.items()}
+    own = {key: own_side(pair.model_a, pair.model_b, family) for key, pair in pairs.items()}
 
     def counts(said: DecidedColumns) -> Counted:
         ours = np.array([own.get(key, 0) for key in said.comparison.tolist()], dtype=np.int64)
-        read = is_read(said.won).sum(axis=1)
-        points = (said.won == ours[:, None]) + 0.5 * (said.won == 0)
-        human = (said.human == ours) + 0.5 * (said.human == 0)
-        one = np.ones(len(ours))
-        return (ours != 0) & (read > 0), _columns(points.sum(axis=1), read, human, one, one)
+        told, points = own_counts(ours, said.human, said.won)
+        return told, _columns(points, np.ones(len(ours)))
 
     return counts
 

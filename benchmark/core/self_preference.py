@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotation.core.choices import Verdict
+from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import DEFAULT_DRAWS, Interval
-from benchmark.core.accuracy import Floats, bootstrap_sums, by_unit, session_units
+from benchmark.core.accuracy import Bools, Floats, Integers, bootstrap_sums, by_unit, session_units
+from benchmark.core.decisions import Winners, codes, is_read, winners
 from judging.core.endpoints import family_of
 
 
@@ -52,13 +53,15 @@ def self_preference(
 ) -> SelfPreference:
     """The self-preference of a judge, by its name or its model's."""
     family = family_of(judge)
-    counts = [(row.session, told) for row in items if (told := _own_points(row, family))]
-    if not counts:
-        return SelfPreference(family, None, None, None, None, 0)
-    sums = by_unit(
-        session_units(session for session, _told in counts),
-        np.array([told for _session, told in counts], dtype=np.float64),
+    rows = list(items)
+    told, counts = own_counts(
+        np.array([own_side(row.model_a, row.model_b, family) for row in rows], dtype=np.int64),
+        codes(row.human for row in rows),
+        winners(dict(zip(Order, row.verdicts, strict=False)) for row in rows),
     )
+    if not told.any():
+        return SelfPreference(family, None, None, None, None, 0)
+    sums = by_unit(session_units(row.session for row in rows)[told], counts[told])
     judged, verdicts, human, labels = (float(total) for total in sums.sum(axis=0))
     return SelfPreference(
         family=family,
@@ -66,27 +69,30 @@ def self_preference(
         interval=bootstrap_sums(sums, _gap, seed=seed, draws=draws),
         judge_rate=judged / verdicts,
         human_rate=human / labels,
-        comparisons=len(counts),
+        comparisons=int(told.sum()),
     )
 
 
-def _own_points(row: Rivals, family: str) -> tuple[float, float, float, float] | None:
-    """Points of the family's response and verdicts, the judge's and then the person's.
+def own_side(model_a: str, model_b: str, family: str) -> int:
+    """1 where A alone is by a model of the family, -1 where B alone is, else 0."""
+    own_a, own_b = (family != "" and family_of(each) == family for each in (model_a, model_b))
+    return own_a - own_b
 
-    None where not exactly one response is of the family, or no verdict could be read.
+
+def own_counts(ours: Integers, human: Winners, won: Winners) -> tuple[Bools, Floats]:
+    """By comparison, whether it counts, and points and verdicts, the judge's and then the person's.
+
+    Args:
+        ours: `own_side` of each.
+        human: what the person said.
+        won: what the judge said; a comparison counts where any of it could be read.
     """
-    own_a, own_b = (
-        family != "" and family_of(each) == family for each in (row.model_a, row.model_b)
+    read = is_read(won).sum(axis=1)
+    judged, labelled = (
+        (said == ours[:, None]) + 0.5 * (said == 0) for said in (won, human[:, None])
     )
-    read = [each for each in row.verdicts if each is not None]
-    if own_a == own_b or not read:
-        return None
-    own = Verdict.A if own_a else Verdict.B
-    return sum(_points(each, own) for each in read), len(read), _points(row.human, own), 1.0
-
-
-def _points(verdict: Verdict, own: Verdict) -> float:
-    return 0.5 if verdict is Verdict.TIE else float(verdict is own)
+    columns = (judged.sum(axis=1), read, labelled.sum(axis=1), np.ones(len(ours)))
+    return (ours != 0) & (read > 0), np.column_stack(columns)
 
 
 def _gap(sums: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
@@ -285,6 +286,7 @@ _FAMILY_OF: Final = {
 }
 
 
+@lru_cache(maxsize=1024)  # asked of both models of every comparison
 def family_of(name: str) -> str:
     """The model family that a model or judge is named after, "" where its name says nothing.
 

@@ -76,7 +76,9 @@ def download(blocks: Iterator[str], *, name: str, format_: ExportFormat) -> Stre
     return response
 
 
-def whole_export(export: Export, dataset: Dataset, format_name: str) -> HttpResponseBase:
+def whole_export(
+    export: Export, dataset: Dataset, format_name: str, *, workers: bool = False
+) -> HttpResponseBase:
     """All rows as a text format, or packed: the folder as a zip, or Parquet.
 
     Raises:
@@ -85,7 +87,9 @@ def whole_export(export: Export, dataset: Dataset, format_name: str) -> HttpResp
     name = f"{dataset.slug}-{export.kind}"
     if format_name not in PACKED:
         format_ = ExportFormat(format_name)
-        return download(export.blocks(dataset, format_), name=name, format_=format_)
+        return download(
+            export.blocks(dataset, format_, workers=workers), name=name, format_=format_
+        )
     response = FileResponse(
         packed(export, dataset, format_name),
         as_attachment=True,

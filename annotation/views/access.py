@@ -117,6 +117,19 @@ def csv_file(name: str, rows: Iterable[Row], said: Row) -> HttpResponse:
     return response
 
 
+def table_asked(request: HttpRequest, tables: Iterable[str]) -> str:
+    """Which of a page's tables the address asks for; the first where it names none.
+
+    Raises:
+        Refused: there is no such table; the sentence says which there are.
+    """
+    known = [*tables]
+    name = request.GET.get("table") or known[0]
+    if name not in known:
+        raise Refused("export:unknown-table", tables=", ".join(known))
+    return name
+
+
 def refusals(
     view: Callable[Concatenate[SignedInRequest, P], HttpResponse],
 ) -> Callable[Concatenate[SignedInRequest, P], HttpResponse]:

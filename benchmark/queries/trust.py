@@ -15,7 +15,14 @@ from annotation.queries.quality import repeatability
 from annotation.queries.withheld import is_anything_withheld, withheld_comparisons
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.personal import PersonalRow
-from benchmark.core.report import ControlRow, ReportRow, adjusted, control_rows, report_rows
+from benchmark.core.report import (
+    ControlRow,
+    ReportRow,
+    adjusted,
+    control_rows,
+    repeats_rows,
+    report_rows,
+)
 from benchmark.core.response_bias import ResponseBias, leaning_records
 from benchmark.core.trust import (
     BASE,
@@ -161,10 +168,15 @@ def asked_report(scope: TrustScope) -> tuple[ReportRow, ...]:
 
 def asked_controls(scope: TrustScope) -> tuple[ControlRow, ...]:
     """What stands beside them in the chart of the page."""
-    if scope.annotator is None:
+    if scope.dataset is None or scope.annotator is None:
         return ()
     figures = scoped_figures(scope, scoped_labels(scope), compare=True)
-    return tuple(control_rows(scope.annotator.name, figures))
+    topic, name = (scope.scenario.id, scope.scenario.name) if scope.scenario else (None, None)
+    own = repeatability(scope.dataset.id, scope.annotator.id, topic)
+    return (
+        *control_rows(scope.annotator.name, figures),
+        *repeats_rows(scope.annotator.name, name, own),
+    )
 
 
 SEED: Final = 42
@@ -348,7 +360,9 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
         ),
         personal=_personal(scope, cases) if cases and reader.only is None else None,
         repeats=(
-            repeatability(scope.dataset.id, scope.annotator.id) if reader.only is None else None
+            repeatability(scope.dataset.id, scope.annotator.id, question.scenario)
+            if reader.only is None
+            else None
         ),
     )
 

@@ -55,10 +55,10 @@ from benchmark.queries.ranking import LeaderboardScope, Source, latest_judge, ru
 from benchmark.queries.ranking_rows import leaderboard_rows
 from benchmark.queries.trust import SEED
 from benchmark.views.exports import require_sees_everyone
-from benchmark.views.figures import FIGURES_ID, source_name
+from benchmark.views.figures import FIGURES_ID, board_query, source_name
 
 _SUREST: Final = 0.99
-_OF_ONE_DATASET: Final = ("scenario", "annotator", "judge", "language", "anchor", "run")
+_OF_ONE_DATASET: Final = ("scenario", "annotator", "judge", "language", "anchor", "run", "until")
 
 
 def without_stale_choices(view: Callable[[HttpRequest], HttpResponse]) -> Any:
@@ -94,6 +94,7 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
         "boards": [board_view(board, rating_axis(page.boards)) for board in page.boards],
         "methods": [(each.value, method_name(each)) for each in RatingMethod],
         "figures_id": FIGURES_ID,
+        "permanent": board_query(page.scope),
     }
     is_part = request.headers.get("HX-Target") == FIGURES_ID
     template = "benchmark/_leaderboard.html" if is_part else "benchmark/leaderboard.html"
@@ -135,6 +136,7 @@ def board_said(scope: LeaderboardScope) -> dict[str, object]:
         "filter_annotator": scope.annotator and scope.annotator.name,
         "filter_language": question.language,
         "style": "controlled" if question.style else "as written",
+        "until": scope.until,
         "seed": SEED,
     }
 

@@ -293,6 +293,40 @@ class TestWhoIsPaid:
             assert "at least as many items as you skipped" in page
             assert f'href="{url("item", study, study.items.last())}"' in page
 
+    def test_need_not_answer_what_they_skipped_once_the_study_is_closed(
+        self, client, study, annotator
+    ):
+        self.finish(client, study)
+        for _skipped in range(2):
+            self.add_item(study, annotator, slot=None, state="SKIPPED")
+        Study.objects.update(status="CLOSED")
+        for page in self.pages(client, study):
+            assert "C0DE-7" in page
+
+    @pytest.mark.parametrize(
+        ("status", "is_paused", "told"),
+        [
+            ("PAUSED", False, "once the study continues or is closed"),
+            ("OPEN", True, "while you are paused in this study"),
+            ("CLOSED", True, "You are paused in this study, so there is no completion code."),
+        ],
+    )
+    def test_is_told_why_there_is_no_code(self, client, study, status, is_paused, told):
+        self.finish(client, study)
+        Study.objects.update(status=status)
+        if is_paused:
+            Participation.objects.update(paused_at=NOW, pause_reason="GOLD")
+        for page in self.pages(client, study):
+            assert told in page
+            assert "C0DE-7" not in page
+
+    def test_gets_no_code_for_a_closed_study_in_which_they_answered_nothing(self, client, study):
+        show(client, study)
+        client.post(url("skip", study), skipped())
+        Study.objects.update(status="CLOSED")
+        for page in self.pages(client, study):
+            assert "You answered no items in this study" in page
+
     def test_need_not_answer_what_others_answered_since(self, client, study, annotator):
         self.finish(client, study)
         for _skipped in range(2):

@@ -140,7 +140,7 @@
   document.addEventListener("htmx:responseError", (event) => {
     const { xhr, requestConfig } = event.detail;
     if (isSignedOut(xhr.status) && sayPrepared("notice-signed-out")) keepAnswer(requestConfig);
-    else fail(document.body.dataset.failed);
+    else fail(document.body.dataset[[404, 410].includes(xhr.status) ? "gone" : "failed"]);
   });
   for (const name of ["htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(name, () => fail(document.body.dataset.failed));
@@ -234,8 +234,9 @@
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr, requestConfig } = event.detail;
     const form = labelling();
-    if (!form || requestConfig.verb !== "post" || xhr.status >= 300) return;
-    if (requestConfig.elt !== form) return writeNow(); // a skip may be undone
+    if (!form || requestConfig.verb !== "post") return;
+    // A skip may be undone, and what was refused be sent again.
+    if (requestConfig.elt !== form || xhr.status >= 300) return writeNow();
     unwritten = null;
     dropDraft(form);
   });

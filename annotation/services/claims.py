@@ -108,6 +108,7 @@ class RefusalCode(StrEnum):
 
     NOT_YOURS = "labelling:not-yours"
     NOT_OPEN = "labelling:not-open"
+    CLOSED = "labelling:closed"
     TAKEN = "labelling:taken"
     NOT_ALLOWED = "labelling:not-allowed"
     NOT_READY = "labelling:not-ready"
@@ -227,10 +228,12 @@ def open_part_of(slug: str, annotator: User, *, kind: StudyKind | None = None) -
     """The annotator's part in a study that takes answers, and theirs.
 
     Raises:
-        Refused: not theirs or not of this kind, the study not open, or they are paused in it; A
-            step before labelling is open.
+        Refused: not theirs or not of this kind, the study paused or closed, or they are paused in
+            it; A step before labelling is open.
     """
     part = part_of(slug, annotator, kind=kind)
+    if part.study.status == StudyStatus.CLOSED:
+        raise Refused(RefusalCode.CLOSED)
     if part.study.status != StudyStatus.OPEN:
         raise Refused(RefusalCode.NOT_OPEN)
     if part.paused_at is not None:

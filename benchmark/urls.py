@@ -71,7 +71,7 @@ from benchmark.views.snapshots import (
     snapshot_file,
     snapshots,
 )
-from benchmark.views.trust import calibration, trust, trust_rows
+from benchmark.views.trust import calibration, calibration_csv, trust, trust_rows
 
 app_name = "benchmark"
 
@@ -129,6 +129,7 @@ urlpatterns = [
     path("trust/satisfaction/training/", satisfaction_training, name="satisfaction-training"),
     path("trust/satisfaction/models/<number:run_id>/", models, name="model-scores"),
     path("trust/calibration/<number:run_id>/", calibration, name="calibration"),
+    path("trust/calibration/<number:run_id>.csv", calibration_csv, name="calibration-csv"),
     path("trust/satisfaction.csv", satisfaction_csv, name="satisfaction-csv"),
     path("leaderboard/replays/", replays, name="replays"),
     path("leaderboard/replays/new/", new_replay, name="replay-new"),

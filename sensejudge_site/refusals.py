@@ -53,10 +53,15 @@ class RefusalPages:
             return None
         if request.method == "GET" and _asks_for_nothing(request.GET, error.code):
             return render(request, "unknown_choice.html", status=error.status)
-        if error.status == HTTPStatus.NOT_FOUND:
+        is_table = error.code == "export:unknown-table"
+        if error.status == HTTPStatus.NOT_FOUND and not is_table:
             return response_for_exception(request, Http404(str(error)))
         text = gettext(error.text)
+        if is_table:
+            text %= error.values
         if not request.accepts("text/html"):
             return HttpResponse(text, status=error.status, content_type="text/plain; charset=utf-8")
-        context = {"text": text, "gone": error.status == HTTPStatus.GONE}
-        return render(request, "refused.html", context, status=error.status)
+        title = gettext("Table not found") if is_table else ""
+        template = "message.html" if is_table else "refused.html"
+        context = {"title": title, "text": text, "gone": error.status == HTTPStatus.GONE}
+        return render(request, template, context, status=error.status)

@@ -120,6 +120,9 @@ REFUSAL_TEXTS: Final = {
         "sample or fewer models."
     ),
     "dataset:unknown": gettext_noop("The dataset was not found."),
+    "export:unknown-table": gettext_noop(
+        "There is no such table here. In the address, table= can be: %(tables)s."
+    ),
     "gold:outdated": _OUTDATED,
     "gold:refused": gettext_noop("This cannot be a gold answer for this item."),
     "guidelines:outdated": gettext_noop(
@@ -253,6 +256,7 @@ _OTHER_STATUSES: Final = {
             "agreement:unknown-choice",
             "annotator:unknown",
             "dataset:unknown",
+            "export:unknown-table",
             "invitation:unknown",
             "labelling:not-yours",
             "quality:unknown-choice",

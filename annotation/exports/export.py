@@ -10,13 +10,30 @@ from typing import Final
 
 from annotation.core.formats.sensejudge import CHANCE
 from annotation.core.participants import study_name
-from annotation.core.tables import Row, csv_lines, in_blocks, in_key_order, json_lines
+from annotation.core.tables import (
+    HeadedRow,
+    Row,
+    csv_lines,
+    in_blocks,
+    in_key_order,
+    json_lines,
+)
 from annotation.exports.streams import ExportedLabel
-from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Study, StudyItem
+from annotation.models import (
+    Dataset,
+    PairwiseLabel,
+    Participation,
+    SatisfactionLabel,
+    Study,
+    StudyItem,
+)
+from annotation.queries.participants import names_of
 
 Rows = Callable[[Dataset], Iterator[Row]]
 OwnRows = Callable[[Dataset, int], Iterator[Row]]
 StudyRows = Callable[[Study], Iterator[Row]]
+
+_WORKER: Final = "worker_id"
 
 
 class ExportFormat(StrEnum):
@@ -40,6 +57,7 @@ class Export:
     `columns_of` says the columns where they depend on the dataset or study; `flat_columns` stand
     last in the CSV alone, and are none for annotators.
     `study_rows` and `study_flat_rows` read what belongs to one study.
+    `workers`, asked of a CSV, adds by what a platform of paid work knows those who answered.
     """
 
     kind: str
@@ -52,24 +70,32 @@ class Export:
     columns_of: Callable[[Dataset | Study], tuple[str, ...]] | None = None
     flat_columns: tuple[str, ...] = ()
 
-    def blocks(self, dataset: Dataset, format_: ExportFormat) -> Iterator[str]:
+    def blocks(
+        self, dataset: Dataset, format_: ExportFormat, *, workers: bool = False
+    ) -> Iterator[str]:
         """The file, in blocks of text."""
         if format_ is ExportFormat.CSV:
             rows = (self.flat_rows or self.rows)(dataset)
-            return in_blocks(csv_lines(self._flat(dataset), rows))
+            return self._table(dataset, rows, workers=workers)
         return in_blocks(json_lines(self.rows(dataset)))
 
-    def _flat(self, of: Dataset | Study) -> tuple[str, ...]:
+    def _table(self, of: Dataset | Study, rows: Iterator[Row], *, workers: bool) -> Iterator[str]:
         columns = self.columns if self.columns_of is None else self.columns_of(of)
-        return (*columns, *self.flat_columns)
+        columns = (*columns, *self.flat_columns)
+        if workers and {"study", "annotator"} <= {*columns}:
+            dataset = of.dataset if isinstance(of, Study) else of
+            columns, rows = (*columns, _WORKER), _with_workers(rows, dataset)
+        return in_blocks(csv_lines(columns, rows))
 
-    def study_blocks(self, study: Study, format_: ExportFormat) -> Iterator[str] | None:
+    def study_blocks(
+        self, study: Study, format_: ExportFormat, *, workers: bool = False
+    ) -> Iterator[str] | None:
         """The file of one study; None where there is none of this kind."""
         if self.study_rows is None:
             return None
         if format_ is ExportFormat.CSV:
             rows = (self.study_flat_rows or self.study_rows)(study)
-            return in_blocks(csv_lines(self._flat(study), rows))
+            return self._table(study, rows, workers=workers)
         return in_blocks(json_lines(self.study_rows(study)))
 
     def own_blocks(
@@ -83,6 +109,21 @@ class Export:
             return in_blocks(json_lines(rows))
         columns = [name for name in self.columns if not is_for_readers(name)]
         return in_blocks(csv_lines(columns, rows))
+
+
+def _with_workers(rows: Iterator[Row], dataset: Dataset) -> Iterator[Row]:
+    names, studies = names_of(dataset=dataset), names_of_studies(dataset)
+    parts = Participation.objects.filter(study__dataset=dataset).exclude(worker={})
+    known = {
+        (studies[part.study_id], names.get(part.annotator_id)): part.worker_id
+        for part in parts.only("study", "annotator", "worker")
+    }
+    for row in rows:
+        own = {_WORKER: known.get((str(row["study"]), str(row["annotator"])))}
+        if isinstance(row, HeadedRow):
+            yield HeadedRow(row.head, {**row.own, **own})
+        else:
+            yield {**row, **own}
 
 
 def is_for_readers(column: str) -> bool:

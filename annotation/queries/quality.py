@@ -331,11 +331,17 @@ def _skips(scope: QualityScope) -> dict[int, int]:
     return dict(skipped.values_list("annotator").annotate(n=Count("pk")).order_by())
 
 
-def repeatability(dataset: int, annotator: int) -> HitShare:
-    """How many hidden repeats of pairs an annotator answered alike, over all studies. One query."""
-    rows = PairwiseLabel.objects.filter(
+def repeatability(dataset: int, annotator: int, scenario: int | None = None) -> HitShare:
+    """How many hidden repeats of pairs an annotator answered alike, over all studies. One query.
+
+    Of one scenario, or of all.
+    """
+    labels = PairwiseLabel.objects.filter(
         study__isnull=False, comparison__turn__session__dataset=dataset, annotator=annotator
-    ).values_list("pk", "study", "comparison", "verdict", "repeat_index")
+    )
+    if scenario is not None:
+        labels = labels.filter(comparison__turn__session__scenario=scenario)
+    rows = labels.values_list("pk", "study", "comparison", "verdict", "repeat_index")
     studies: dict[int | None, list[Answered]] = {}
     for label, study, pair, verdict, repeat in rows:
         answer = Answered(label, annotator, pair, Verdict(verdict), repeat)

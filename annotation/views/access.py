@@ -76,7 +76,9 @@ def download(blocks: Iterator[str], *, name: str, format_: ExportFormat) -> Stre
     return response
 
 
-def whole_export(export: Export, dataset: Dataset, format_name: str) -> HttpResponseBase:
+def whole_export(
+    export: Export, dataset: Dataset, format_name: str, *, workers: bool = False
+) -> HttpResponseBase:
     """All rows as a text format, or packed: the folder as a zip, or Parquet.
 
     Raises:
@@ -85,7 +87,9 @@ def whole_export(export: Export, dataset: Dataset, format_name: str) -> HttpResp
     name = f"{dataset.slug}-{export.kind}"
     if format_name not in PACKED:
         format_ = ExportFormat(format_name)
-        return download(export.blocks(dataset, format_), name=name, format_=format_)
+        return download(
+            export.blocks(dataset, format_, workers=workers), name=name, format_=format_
+        )
     response = FileResponse(
         packed(export, dataset, format_name),
         as_attachment=True,
@@ -111,6 +115,19 @@ def csv_file(name: str, rows: Iterable[Row], said: Row) -> HttpResponse:
     header = content_disposition_header(as_attachment=True, filename=f"{name}.csv")
     response.headers["Content-Disposition"] = header or "attachment"
     return response
+
+
+def table_asked(request: HttpRequest, tables: Iterable[str]) -> str:
+    """Which of a page's tables the address asks for; the first where it names none.
+
+    Raises:
+        Refused: there is no such table; the sentence says which there are.
+    """
+    known = [*tables]
+    name = request.GET.get("table") or known[0]
+    if name not in known:
+        raise Refused("export:unknown-table", tables=", ".join(known))
+    return name
 
 
 def refusals(

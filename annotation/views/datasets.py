@@ -343,7 +343,7 @@ def export(request: SignedInRequest, slug: str, kind: str, format_name: str) -> 
     """A download; an annotator gets their own labels alone, without the names of models."""
     stored, chosen = _dataset(slug), EXPORTS[kind]
     if request.user.sees_everyone:
-        return whole_export(chosen, stored, format_name)
+        return whole_export(chosen, stored, format_name, workers=request.user.is_manager)
     if format_name in PACKED or request.user.pk not in names_of(dataset=stored):
         raise Http404
     format_ = ExportFormat(format_name)

@@ -285,13 +285,13 @@ def history(request: SignedInRequest, slug: str) -> HttpResponse:
 
 @require_safe
 @reader_required
-def export(_request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
+def export(request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
     """A download of a study alone: its labels, or its sessions with them."""
     row = study_of(slug)
     if row is None:
         raise Http404
     format_ = ExportFormat(format_name)
-    blocks = EXPORTS[kind].study_blocks(row, format_)
+    blocks = EXPORTS[kind].study_blocks(row, format_, workers=request.user.is_manager)
     if blocks is None:
         raise Http404
     return download(blocks, name=f"{slug}-{kind}", format_=format_)

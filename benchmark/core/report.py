@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from annotation.core.intervals import Interval
+from annotation.core.quality import HitShare
 from annotation.core.significance import holm
 from benchmark.core.trust import STACK, Figures, TrustFigures
 
@@ -110,6 +111,26 @@ def control_rows(annotator: str, each: TrustFigures) -> Iterator[ControlRow]:
                     high=_high(agreement.interval),
                     unreadable=agreement.unreadable,
                 )
+
+
+def repeats_rows(annotator: str, scenario: str | None, own: HitShare) -> Iterator[ControlRow]:
+    """How often the annotator repeated their own answer, `repeats`; nothing where none was asked.
+
+    `n` are hidden repeats, each with one answer.
+    """
+    if own.answers:
+        yield ControlRow(
+            annotator=annotator,
+            scenario=scenario,
+            control="repeats",
+            of=annotator,
+            n=own.answers,
+            verdicts=own.answers,
+            value=own.value,
+            low=_low(own.interval),
+            high=_high(own.interval),
+            unreadable=0,
+        )
 
 
 def report_rows(annotator: str, each: TrustFigures) -> Iterator[ReportRow]:

@@ -29,16 +29,17 @@ class LeaderboardForm(DatasetForm):
     language = forms.CharField(required=False, max_length=16)
     method = one_of(RatingMethod)
     style = forms.BooleanField(required=False)
+    until = id_field()
 
     def question(self) -> LeaderboardQuestion:
-        """What is asked; a scenario, annotator, judge or language of another dataset is nothing."""
+        """What is asked; what was chosen for another dataset is nothing."""
         asked = self.cleaned_data
-        finer = ("scenario", "annotator", "judge", "language") if self.same_dataset() else ()
+        finer = ("scenario", "annotator", "judge", "language", "until")
         return LeaderboardQuestion(
             asked["dataset"],
             method=RatingMethod(asked["method"] or RatingMethod.BRADLEY_TERRY),
             style=asked["style"],
-            **{name: asked[name] for name in finer},
+            **({name: asked[name] for name in finer} if self.same_dataset() else {}),
         )
 
 

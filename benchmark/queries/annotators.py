@@ -208,6 +208,12 @@ def openings(comparisons: Iterable[int]) -> dict[int, tuple[ItemKey, str, str]]:
     }
 
 
+def labellers(comparisons: Iterable[int]) -> dict[int, int]:
+    """By comparison, who labelled it first; one that nobody labelled is left out. One query."""
+    rows = PairwiseLabel.objects.filter(comparison__in=list(comparisons), repeat_index=0)
+    return dict(rows.order_by("-pk").values_list("comparison_id", "annotator_id"))
+
+
 _NUMBERED: Final = re.compile(r"^(.+?)[ _-]?\d+$")
 
 

@@ -12,7 +12,7 @@ from annotation.core.intervals import ends
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from annotation.queries.datasets import session_languages
-from benchmark.core.bradley_terry import OutcomeCells
+from benchmark.core.bradley_terry import OutcomeCells, VerdictCounts
 from benchmark.core.majority import PairOfModels, majority, pairs_of_models
 from benchmark.core.rank_agreement import (
     DRAWS_BETWEEN,
@@ -192,7 +192,9 @@ def board(
     told: Mapping[int, str] = {}
     if scope.dataset and len(scope.languages) > 1 and not scope.question.language:
         told = session_languages(scope.dataset.id)
-    tally = OutcomeCells.of(outcomes(named))
+    topics = {each.session: each.scenario for each in named}
+    counted = outcomes(named)
+    tally = OutcomeCells.of(counted)
     settings: dict[str, Any] = {"draws": draws, "seed": seed, "anchor": anchor}
     by_style = scope.question.style and scope.question.method is RatingMethod.BRADLEY_TERRY
     styled = controlled(scope, named, **settings) if by_style else None
@@ -203,8 +205,8 @@ def board(
         ranking=ranking,
         style=styled and styled[1],
         win_rates={rate.model: rate for rate in win_rates(tally)},
-        by_scenario=_by_group((ballot.scenario, ballot) for ballot in named),
-        by_language=_by_group(((told[each.session], each) for each in named if told), by_name=True),
+        by_scenario=_by_group(counted, topics),
+        by_language=dict(sorted(_by_group(counted, told).items())) if told else {},
         duels=head_to_head(
             (each.model_a, each.model_b, each.verdict, each.comparison) for each in named
         ),
@@ -388,12 +390,10 @@ def controlled(
 
 
 def _by_group(
-    cast: Iterable[tuple[str, ModelVerdict]], *, by_name: bool = False
+    counted: Iterable[VerdictCounts], groups: Mapping[Any, str]
 ) -> dict[str, dict[str, WinRate]]:
-    groups: dict[str, list[ModelVerdict]] = defaultdict(list)
-    for name, ballot in cast:
-        groups[name].append(ballot)
-    return {
-        name: {rate.model: rate for rate in win_rates(outcomes(own))}
-        for name, own in (sorted(groups.items()) if by_name else groups.items())
-    }
+    """Win rates of the models by the group of a comparison's session."""
+    found: dict[str, list[VerdictCounts]] = defaultdict(list)
+    for each in counted:
+        found[groups[each.session]].append(each)
+    return {name: {rate.model: rate for rate in win_rates(own)} for name, own in found.items()}

@@ -10,8 +10,10 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import (
     Case,
+    Count,
     Exists,
     F,
+    Max,
     OuterRef,
     Q,
     QuerySet,
@@ -31,6 +33,7 @@ from judging.core.rules import JudgePrompt, SelectionMode
 from judging.core.runs import REGISTERED
 from judging.models import JudgeRun, PreferenceSet, RunKind, RunStatus, RunUnit
 from judging.queries.configurations import decides_by_log_odds
+from judging.queries.runs import UNFINISHED
 
 VERDICT_RUNS = (RunKind.TEST, RunKind.GRADE, RunKind.RECORDED)
 """The runs whose judgments are fresh verdicts, not those that a selection has seen."""
@@ -204,6 +207,13 @@ def check_judge(judge: str, known: Iterable[str]) -> None:
             "benchmark:unknown-choice",
             f"no verdicts of the judge {judge!r} here; there are: {there}",
         )
+
+
+def last_run(dataset: DatasetChoice) -> tuple[int | None, int]:
+    """The number of a dataset's last run, and how many of its runs are in progress. One query."""
+    in_progress = Count("pk", filter=Q(status__in=(*UNFINISHED, RunStatus.BATCH)))
+    there = JudgeRun.objects.filter(dataset=dataset.id).aggregate(last=Max("pk"), going=in_progress)
+    return there["last"], there["going"]
 
 
 def best_last(rows: QuerySet[JudgeRun], *, base_alone: bool = False) -> QuerySet[JudgeRun]:

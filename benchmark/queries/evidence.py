@@ -455,8 +455,12 @@ def voice_decisions(
         voice: BASE, SELECTED, or PERSONAL, which is what stands in for the annotator.
         scenario: only this one; None for all. It does not narrow recorded verdicts.
     """
-    judged, known = run_judgments(Q(run__in=runs)), _plans(runs)
+    known = _plans(runs)
     base = frozenset() if all(plans.scenarios for plans in known.values()) else _empty()
+    members = base.union(
+        *(_members_of(plan, voice) or () for own in known.values() for plan in own.scenarios)
+    )
+    judged = run_judgments(Q(run__in=runs, preference__in=members))
     for run, plans in known.items():
         asked = [plan for plan in plans.scenarios if scenario in {None, plan.scenario_id}]
         if asked or not plans.scenarios:

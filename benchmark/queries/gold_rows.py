@@ -24,6 +24,7 @@ from benchmark.queries.annotators import (
     dataset_vote_agreement,
     gold_answers,
     group_of,
+    labellers,
     openings,
 )
 from benchmark.queries.gold import (
@@ -42,7 +43,10 @@ ROWS_A_PAGE: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class GoldRows:
-    """A page of the comparisons behind a number, and how many there are of each outcome."""
+    """A page of the comparisons behind a number, and how many there are of each outcome.
+
+    With each row goes who labelled it first, None where nobody did.
+    """
 
     scope: GoldScope
     judge: JudgeOption
@@ -51,7 +55,7 @@ class GoldRows:
     outcome: VerdictMatch | None
     counts: Mapping[VerdictMatch, int]
     total: int
-    rows: Sequence[EvidenceRow]
+    rows: Sequence[tuple[EvidenceRow, int | None]]
     page: Page[FoundRow]
 
 
@@ -107,14 +111,18 @@ def gold_rows(
     )
 
 
-def _rows(found: Sequence[FoundRow]) -> list[EvidenceRow]:
+def _rows(found: Sequence[FoundRow]) -> list[tuple[EvidenceRow, int | None]]:
     texts = openings(row.comparison for row in found)
+    people = labellers(row.comparison for row in found)
     return [
-        EvidenceRow(
-            found=row,
-            key=texts[row.comparison][0],
-            opening=Truncator(texts[row.comparison][2]).chars(OPENING_CHARS),
-            cells=tuple(decision_cell(row, order) for order in Order),
+        (
+            EvidenceRow(
+                found=row,
+                key=texts[row.comparison][0],
+                opening=Truncator(texts[row.comparison][2]).chars(OPENING_CHARS),
+                cells=tuple(decision_cell(row, order) for order in Order),
+            ),
+            people.get(row.comparison),
         )
         for row in found
     ]

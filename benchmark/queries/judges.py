@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Exists, F, OuterRef, Q
@@ -17,12 +17,14 @@ from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.before_after import AnnotatorBias, Leans, leans, people_lean
 from benchmark.core.judges import JudgeFigures, judge_figures
 from benchmark.core.response_bias import ResponsePair
-from benchmark.core.trust import PERSONAL, STACK, HumanLabel, JudgedComparison
+from benchmark.core.trust import BASE, PERSONAL, SELECTED, STACK, HumanLabel, JudgedComparison
 from benchmark.queries.annotators import (
     OPENING_CHARS,
     datasets_with_gold,
     datasets_with_labels,
     gold_answers,
+    judge_options,
+    labellers,
     openings,
     with_asked,
 )
@@ -61,12 +63,32 @@ from judging.queries.preference_sets import runs_edited_late
 ROWS_A_PAGE: Final = 50
 
 
+class TableRow(NamedTuple):
+    """A comparison that a run decided in the stead of an annotator, named where it is one.
+
+    `judge` and `person` are of its page of disagreements: the run's key there and who labelled it,
+    "" and None where it has none.
+    """
+
+    run: int
+    annotator: str
+    row: EvidenceRow
+    judge: str
+    person: int | None
+
+
+_HEARD: Final = {
+    NumberOwner.BASE: (BASE,),
+    NumberOwner.SELECTED: (SELECTED,),
+    NumberOwner.STACK: (PERSONAL,),
+    NumberOwner.OWN: (PERSONAL, SELECTED, BASE),
+}
+"""As which voices of a run the queue of disagreements hears what is behind a cell; the first."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """A page of what is behind a cell, `total` labels on `comparisons`, and how it turned out.
-
-    `rows` are run, annotator's name, and the comparison that the run decided in their stead.
-    """
+    """A page of what is behind a cell, `total` labels on `comparisons`, and how it turned out."""
 
     scope: TablesScope
     name: JudgeWay
@@ -76,7 +98,7 @@ class TableRows:
     counts: Mapping[VerdictMatch, int]
     total: int
     comparisons: int
-    rows: Sequence[tuple[int, str, EvidenceRow]]
+    rows: Sequence[TableRow]
     page: Page[tuple[StandIn, FoundRow]]
 
 
@@ -140,21 +162,27 @@ def table_rows(
         counts=Counter(row.outcome for _each, row in found if row.outcome),
         total=len(found),
         comparisons=len({row.comparison for _each, row in found}),
-        rows=_rows(scope, list(shown_page.object_list)),
+        rows=_rows(scope, behind, list(shown_page.object_list)),
         page=shown_page,
     )
 
 
 def _rows(
-    scope: TablesScope, found: Collection[tuple[StandIn, FoundRow]]
-) -> list[tuple[int, str, EvidenceRow]]:
+    scope: TablesScope, behind: NumberOwner, found: Collection[tuple[StandIn, FoundRow]]
+) -> list[TableRow]:
     texts = openings(row.comparison for _each, row in found)
     names = {each.id: each.name for each in scope.annotators}
+    voices = _HEARD.get(behind, ())
+    options = judge_options(scope.dataset) if scope.dataset and voices else ()
+    keys = {(each.run, each.voice): each.key for each in options}
+    people = labellers(row.comparison for _each, row in found) if scope.gold else {}
     return [
-        (
-            each.run,
-            names.get(each.annotator, ""),
-            EvidenceRow(
+        TableRow(
+            run=each.run,
+            annotator=names.get(each.annotator, ""),
+            judge=next((keys[each.run, one] for one in voices if (each.run, one) in keys), ""),
+            person=people.get(row.comparison) if scope.gold else each.annotator,
+            row=EvidenceRow(
                 found=row,
                 key=texts[row.comparison][0],
                 opening=Truncator(texts[row.comparison][2]).chars(OPENING_CHARS),

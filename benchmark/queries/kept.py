@@ -1,18 +1,22 @@
 """Pages of figures, kept until what they rest on changes: their bootstraps take seconds.
 
-A page that took long is shown for a while longer, with its time, while labels keep coming in.
+A page that took long is shown for a while longer, with its time, while labels keep coming in. Then
+a thread computes it anew: whoever looks waits for a page's first figures alone.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from threading import Thread
 from typing import Any, Final, Generic, TypeVar
 
 from django.contrib.admin.models import LogEntry
 from django.core.cache import cache
+from django.db import connections
 from django.db.models import CharField, Count, DateTimeField, Max, Model, QuerySet, Value
 from django.utils import timezone, translation
 
@@ -44,6 +48,8 @@ KEPT_SECONDS: Final = 24 * 3600
 _LONG_SECONDS: Final = 1.0
 _LONGER: Final = 10
 """A page that took long to compute is shown for so many times as long after a change."""
+RENEWAL: Final = "renewal of figures"
+"""The name of the threads that compute pages anew."""
 
 _RESTS_ON: Final[tuple[type[Model], ...]] = (
     *(PairwiseLabel, SatisfactionLabel, GoldLabel, Dataset, Scenario, Comparison, Response),
@@ -72,10 +78,16 @@ class Kept(Generic[Page]):
 
     @property
     def renewed_at(self) -> datetime | None:
-        """From when on a look at the page counts what changed since."""
+        """From when on a look at the page has what changed since counted."""
         if self.as_of is None:
             return None
         return self.as_of + timedelta(seconds=_LONGER * self.seconds)
+
+    @property
+    def wait(self) -> int:
+        """Seconds after which new figures are there, as the last time; 0 before `renewed_at`."""
+        is_due = self.renewed_at is not None and timezone.now() >= self.renewed_at
+        return math.ceil(self.seconds) if is_due else 0
 
 
 def kept(compute: Callable[..., Page], *asked: object, **settings: object) -> Kept[Page]:
@@ -102,22 +114,41 @@ def _kept(
     may_be_behind: bool,
 ) -> Kept[Page]:
     name = f"{compute.__module__}.{compute.__qualname__}"
-    question = repr((name, asked, sorted(settings.items()), translation.get_language()))
+    language = translation.get_language()
+    question = repr((name, asked, sorted(settings.items()), language))
     key = f"kept:{hashlib.sha256(question.encode()).hexdigest()}"
-    state, began = _state(), timezone.now()
+
+    def compute_anew(state: str) -> Kept[Page]:
+        began = timezone.now()
+        page = compute(*asked, **settings)
+        seconds = (timezone.now() - began).total_seconds()
+        cache.set(key, (state, Kept(page, began, seconds)), KEPT_SECONDS)
+        return Kept(page)
+
+    state = _state()
     found: tuple[str, Kept[Page]] | None = cache.get(key)
-    if found is not None:
-        known_state, known = found
-        if known_state == state:
-            return Kept(known.page)
-        renewed_at = known.renewed_at
-        is_long = may_be_behind and known.seconds >= _LONG_SECONDS
-        if is_long and renewed_at is not None and began < renewed_at:
-            return known
-    page = compute(*asked, **settings)
-    seconds = (timezone.now() - began).total_seconds()
-    cache.set(key, (state, Kept(page, began, seconds)), KEPT_SECONDS)
-    return Kept(page)
+    if found is None:
+        return compute_anew(state)
+    known_state, known = found
+    if known_state == state:
+        return Kept(known.page)
+    if not may_be_behind or known.seconds < _LONG_SECONDS:
+        return compute_anew(state)
+    if known.wait and cache.add(f"{key}:renewal", value=True, timeout=KEPT_SECONDS):
+
+        def renew() -> None:
+            try:
+                with translation.override(language):
+                    compute_anew(_state())
+            except BaseException:
+                cache.delete(key)  # the next to look computes it, and is told what is wrong
+                raise
+            finally:
+                cache.delete(f"{key}:renewal")
+                connections.close_all()
+
+        Thread(target=renew, name=RENEWAL, daemon=True).start()
+    return known
 
 
 def _state() -> str:

@@ -32,6 +32,7 @@ from benchmark.queries.choices import (
     best_last,
     check_judge,
     datasets,
+    last_run,
     picked,
     picked_dataset,
     scenarios,
@@ -59,7 +60,8 @@ class LeaderboardQuestion:
     """What a reader asks: empty fields take the first dataset and everything in it.
 
     `judge` is a judge's name, "" for that of the run to read; `language` a primary code as `en`, ""
-    for all. `style` controls Bradley-Terry ratings for length and layout.
+    for all. `style` controls Bradley-Terry ratings for length and layout. No run after `until` is
+    read, so that a later one changes no figure; None reads all.
     """
 
     dataset: str = ""
@@ -69,11 +71,15 @@ class LeaderboardQuestion:
     language: str = ""
     method: RatingMethod = RatingMethod.BRADLEY_TERRY
     style: bool = False
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardScope:
-    """What was asked, resolved, with what else could be asked."""
+    """What was asked, resolved, with what else could be asked.
+
+    `latest` is the dataset's last run, `unfinished` how many of its runs are in progress.
+    """
 
     question: LeaderboardQuestion
     datasets: tuple[DatasetChoice, ...]
@@ -84,6 +90,16 @@ class LeaderboardScope:
     annotator: AnnotatorChoice | None
     judges: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
+    latest: int | None = None
+    unfinished: int = 0
+
+    @property
+    def until(self) -> int | None:
+        """The last run that the figures could be of: an address that names it always shows them.
+
+        None while a run is in progress, whose verdicts may yet change them, if none was asked for.
+        """
+        return self.question.until or (None if self.unfinished else self.latest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +138,7 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
         there = ", ".join(languages)
         message = f"nothing in the language {question.language!r} here; there are: {there}"
         raise Refused("benchmark:unknown-choice", message)
+    latest, unfinished = last_run(dataset)
     return LeaderboardScope(
         question=question,
         datasets=known,
@@ -132,6 +149,8 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
         annotator=None if question.annotator is None else picked(people, question.annotator),
         judges=judges,
         languages=languages,
+        latest=latest,
+        unfinished=unfinished,
     )
 
 
@@ -290,6 +309,8 @@ def _runs(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
     rows = JudgeRun.objects.filter(STANDING, kind__in=kinds)
     if scope.dataset is not None:
         rows = rows.filter(dataset=scope.dataset.id)
+    if scope.question.until is not None:
+        rows = rows.filter(pk__lte=scope.question.until)
     return rows if scope.annotator is None else rows.filter(annotator=scope.annotator.id)
 
 

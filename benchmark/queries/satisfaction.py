@@ -19,7 +19,13 @@ from benchmark.core.metrics import ReliabilityPoint, reliability
 from benchmark.core.replay import Grouping, Replayed, summarise, user_interval
 from benchmark.core.satisfaction_evaluation import GoldBlock, JudgedTurn
 from benchmark.models import VerificationReport
-from benchmark.queries.choices import DatasetChoice, RunChoice, dataset_of, run_choices
+from benchmark.queries.choices import (
+    AnnotatorChoice,
+    DatasetChoice,
+    RunChoice,
+    dataset_of,
+    run_choices,
+)
 from benchmark.queries.satisfaction_runs import (
     MetricRow,
     kept_metrics,
@@ -120,6 +126,23 @@ def satisfaction_figures(
         reliability=reliability((turn.final, turn.gold) for turn in turns),
         seed=seed,
     )
+
+
+def shown_figures(
+    dataset: DatasetChoice | None,
+    annotator: AnnotatorChoice | None,
+    *,
+    seed: int,
+    until: int | None,
+) -> list[tuple[str, SatisfactionFigures]]:
+    """The figures that a trust page shows: of the annotator by name, and of all users (`""`)."""
+    if dataset is None or annotator is None:
+        return []
+    found = [
+        (name, satisfaction_figures(dataset, user=user, seed=seed, until=until))
+        for name, user in ((annotator.name, annotator.id), ("", None))
+    ]
+    return [(name, figures) for name, figures in found if figures is not None]
 
 
 class ModelScore(NamedTuple):

@@ -76,13 +76,14 @@ def asked_board(question: LeaderboardQuestion) -> Question:
         "annotator": scope.annotator.name if scope.annotator else "",
         "language": question.language,
     }
-    return board_question(
+    asked = board_question(
         scope.dataset.slug,
         judge=question.judge,
         part=part,
         method=question.method,
         style=question.style,
     )
+    return {**asked, "until": question.until} if question.until else asked
 
 
 def asked_trust(question: TrustQuestion) -> Question:
@@ -189,9 +190,14 @@ def board_scope(question: Question) -> LeaderboardScope:
         Refused: something asked for does not exist, or no longer.
     """
     asked = part_of(question["dataset"], {name: question[name] for name in _PART})
-    method = RatingMethod(question["method"])
     return leaderboard_scope(
-        replace(asked, judge=question["judge"], method=method, style=question["style"])
+        replace(
+            asked,
+            judge=question["judge"],
+            method=RatingMethod(question["method"]),
+            style=question["style"],
+            until=question.get("until"),
+        )
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from django.db.models import Count, Max, Prefetch, Q
+from django.db.models import Count, Prefetch, Q
 
 from annotation.core.quality import HitShare
 from annotation.models import Dataset
@@ -15,7 +15,14 @@ from annotation.queries.quality import repeatability
 from annotation.queries.withheld import is_anything_withheld, withheld_comparisons
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.personal import PersonalRow
-from benchmark.core.report import ControlRow, ReportRow, adjusted, control_rows, report_rows
+from benchmark.core.report import (
+    ControlRow,
+    ReportRow,
+    adjusted,
+    control_rows,
+    repeats_rows,
+    report_rows,
+)
 from benchmark.core.response_bias import ResponseBias, leaning_records
 from benchmark.core.trust import (
     BASE,
@@ -38,6 +45,7 @@ from benchmark.queries.choices import (
     check_judge,
     dataset_of,
     datasets,
+    last_run,
     picked,
     picked_dataset,
     scenarios,
@@ -50,15 +58,12 @@ from benchmark.queries.satisfaction import SatisfactionFigures, satisfaction_fig
 from judging.core.votes import VoteRule, check_rule
 from judging.models import (
     Control,
-    JudgeRun,
     Judgment,
     Preference,
     PreferenceSet,
     RunKind,
-    RunStatus,
 )
 from judging.queries.preference_sets import edited_after_verdicts, runs_edited_late
-from judging.queries.runs import UNFINISHED
 from judging.queries.withheld import readable_sets, withheld_numbers
 
 
@@ -161,10 +166,15 @@ def asked_report(scope: TrustScope) -> tuple[ReportRow, ...]:
 
 def asked_controls(scope: TrustScope) -> tuple[ControlRow, ...]:
     """What stands beside them in the chart of the page."""
-    if scope.annotator is None:
+    if scope.dataset is None or scope.annotator is None:
         return ()
     figures = scoped_figures(scope, scoped_labels(scope), compare=True)
-    return tuple(control_rows(scope.annotator.name, figures))
+    topic, name = (scope.scenario.id, scope.scenario.name) if scope.scenario else (None, None)
+    own = repeatability(scope.dataset.id, scope.annotator.id, topic)
+    return (
+        *control_rows(scope.annotator.name, figures),
+        *repeats_rows(scope.annotator.name, name, own),
+    )
 
 
 SEED: Final = 42
@@ -292,8 +302,7 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
     if run is not None and by_log_odds and question.rule_of not in {None, run.id}:
         question = replace(question, rule=VoteRule.DEFAULT)  # of the run that was looked at before
     check_rule(question.rule, by_log_odds=by_log_odds)
-    in_progress = Count("pk", filter=Q(status__in=(*UNFINISHED, RunStatus.BATCH)))
-    there = JudgeRun.objects.filter(dataset=dataset.id).aggregate(last=Max("pk"), going=in_progress)
+    latest, unfinished = last_run(dataset)
     return TrustScope(
         question=question,
         datasets=every_dataset,
@@ -306,8 +315,8 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
         scenario=None if question.scenario is None else picked(topics, question.scenario),
         withheld=withheld_numbers(reader.only),
         anything_withheld=is_anything_withheld(reader.only),
-        latest=there["last"],
-        unfinished=there["going"],
+        latest=latest,
+        unfinished=unfinished,
     )
 
 
@@ -348,7 +357,9 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
         ),
         personal=_personal(scope, cases) if cases and reader.only is None else None,
         repeats=(
-            repeatability(scope.dataset.id, scope.annotator.id) if reader.only is None else None
+            repeatability(scope.dataset.id, scope.annotator.id, question.scenario)
+            if reader.only is None
+            else None
         ),
     )
 

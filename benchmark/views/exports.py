@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 
 from django.contrib.auth.decorators import login_required
@@ -11,12 +12,21 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from annotation.core.intervals import ends
+from annotation.core.tables import Row
 from annotation.models import User
 from annotation.queries.datasets import dataset_of
-from annotation.views.access import SignedInRequest, csv_file, reader_required, whole_export
+from annotation.views.access import (
+    SignedInRequest,
+    csv_file,
+    reader_required,
+    table_asked,
+    whole_export,
+)
 from benchmark.exports import EXPORTS
 from benchmark.forms import TrustForm, asked
 from benchmark.frames import agreement_table
+from benchmark.queries.satisfaction import shown_figures
 from benchmark.queries.trust import (
     SEED,
     Reader,
@@ -58,19 +68,59 @@ def require_sees_everyone(request: HttpRequest) -> None:
 def figures_csv(request: HttpRequest) -> HttpResponse:
     """One annotator's figures, a row a scenario, as the trust page shows them.
 
-    With `table=controls` what stands beside them in the page's chart. Of position bias and controls
-    annotators read nothing.
+    With `table=controls` what stands beside them in the page's chart, with `table=satisfaction` the
+    figures of scores. Of position bias and these two annotators read nothing.
     """
     reader = reader_of(request)
-    scope = trust_scope(asked(TrustForm, request.GET).question(), reader)
-    if request.GET.get("table") == "controls":
+    table = table_asked(request, ("figures", "controls", "satisfaction"))
+    if table != "figures":
         require_sees_everyone(request)
+    scope = trust_scope(asked(TrustForm, request.GET).question(), reader)
+    if table == "controls":
         return csv_file("controls", map(asdict, asked_controls(scope)), _said(scope))
+    if table == "satisfaction":
+        return csv_file("satisfaction", _scores(scope), _said(scope))
     rows, said = [asdict(row) for row in asked_report(scope)], _said(scope)
     if reader.only is not None:
         rows = [{name: row[name] for name in row if "position_bias" not in name} for row in rows]
         said = {name: said[name] for name in ("dataset", "seed")}
     return csv_file("figures", rows, said)
+
+
+def _scores(scope: TrustScope) -> Iterator[Row]:
+    """Metrics of calibrated and raw scores, and what users stated where each was predicted."""
+    until = scope.question.until
+    for whose, found in shown_figures(scope.dataset, scope.annotator, seed=SEED, until=until):
+        of: dict[str, object] = {
+            "annotator": whose,
+            "run": found.run.id,
+            "judge": found.run.judge,
+            "asked": found.asked,
+            "rule": "",
+            "policy": "",
+            "filter_scenario": "",
+        }
+        for row in found.metrics:
+            for scale, one in (("calibrated", row.calibrated), ("raw", row.raw)):
+                yield {
+                    "figure": row.name.value,
+                    "scale": scale,
+                    "predicted": None,
+                    "value": one.value,
+                    **ends(one.interval),
+                    "n": found.turns,
+                    **of,
+                }
+        for point in found.reliability:
+            yield {
+                "figure": "mean_stated",
+                "scale": "calibrated",
+                "predicted": point.predicted,
+                "value": point.stated,
+                **ends(None),
+                "n": point.n,
+                **of,
+            }
 
 
 def _said(scope: TrustScope) -> dict[str, object]:

@@ -32,7 +32,7 @@ from benchmark.core.trust import (
     Figures,
     TrustFigures,
 )
-from benchmark.queries.ranking import Source
+from benchmark.queries.ranking import LeaderboardScope, Source
 from benchmark.queries.trust import TrustScope
 from benchmark.templatetags.figures import prompt_name
 from judging.core.votes import VoteRule
@@ -168,6 +168,22 @@ def trust_query(scope: TrustScope, **more: str | None) -> str:
         "until": scope.until,
     }
     return urlencode({name: value for name, value in parameters.items() if value is not None})
+
+
+def board_query(scope: LeaderboardScope) -> str:
+    """The parameters of an address that asks the same question, of no later run."""
+    question = scope.question
+    told = {
+        "dataset": scope.dataset and scope.dataset.slug,
+        "scenario": question.scenario,
+        "annotator": question.annotator,
+        "judge": question.judge,
+        "language": question.language,
+        "method": question.method.value,
+        "style": "on" if question.style else "",
+        "until": scope.until,
+    }
+    return urlencode({name: value for name, value in told.items() if value})
 
 
 def queue_query(scope: TrustScope, judge: str) -> str:

@@ -7,14 +7,14 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from annotation.core.charts import IntervalPlot, IntervalRow, Mark, interval_plot
 from annotation.templatetags.look import percent, points
-from annotation.views.access import csv_file
+from annotation.views.access import csv_file, table_asked
 from benchmark.core.before_after import BeforeAfter
 from benchmark.core.judges import Record, agreement_records, lean_records, people_record
 from benchmark.forms import POLICIES, RULES, TableRowsForm, TablesForm, asked
@@ -148,9 +148,7 @@ def judge_rows(request: HttpRequest) -> HttpResponse:
 def judges_csv(request: HttpRequest) -> HttpResponse:
     """A table as a file: agreement by scenario, or (`table=leanings`) what judges lean to."""
     require_sees_everyone(request)
-    name = request.GET.get("table", "agreement")
-    if name not in _TABLES:
-        raise Http404
+    name = table_asked(request, _TABLES)
     page = tables_page(asked(TablesForm, request.GET).question())
     said = {**tables_query(page.scope), "of": _whom(page.scope), "seed": SEED}
     return csv_file(f"judges-{name}", _TABLES[name](page), said)

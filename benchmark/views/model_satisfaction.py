@@ -15,7 +15,7 @@ from annotation.core.charts import IntervalPlot, IntervalRow, interval_plot
 from annotation.core.choices import Hallucination, Reason
 from annotation.core.profiles import QUESTIONS
 from annotation.templatetags.look import decimal, label
-from annotation.views.access import csv_file
+from annotation.views.access import csv_file, table_asked
 from benchmark.core.corrected import MeanEstimate
 from benchmark.core.model_satisfaction import (
     ModelDifference,
@@ -80,9 +80,7 @@ def model_satisfaction_rows(request: HttpRequest) -> HttpResponse:
 def model_satisfaction_csv(request: HttpRequest) -> HttpResponse:
     """A table of the page: models, scenarios, differences or questions."""
     require_sees_everyone(request)
-    table = request.GET.get("table", "models")
-    if table not in MODEL_TABLES:
-        raise Http404
+    table = table_asked(request, MODEL_TABLES)
     board = fresh(models_page, asked(ModelsForm, request.GET).question())
     heard = board.run if board.voice is not Voice.PEOPLE else None
     said = {

@@ -13,7 +13,14 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.core.charts import IntervalPlot, IntervalRow, interval_plot
+from annotation.core.charts import (
+    IntervalPlot,
+    IntervalRow,
+    ShareChart,
+    ShareRow,
+    interval_plot,
+    share_chart,
+)
 from annotation.core.refusals import Refused
 from annotation.core.tables import Row
 from annotation.templatetags.look import percent
@@ -48,10 +55,10 @@ from benchmark.queries.ranking import LeaderboardScope, Source, latest_judge, ru
 from benchmark.queries.ranking_rows import leaderboard_rows
 from benchmark.queries.trust import SEED
 from benchmark.views.exports import require_sees_everyone
-from benchmark.views.figures import FIGURES_ID, source_name
+from benchmark.views.figures import FIGURES_ID, board_query, source_name
 
 _SUREST: Final = 0.99
-_OF_ONE_DATASET: Final = ("scenario", "annotator", "judge", "language", "anchor", "run")
+_OF_ONE_DATASET: Final = ("scenario", "annotator", "judge", "language", "anchor", "run", "until")
 
 
 def without_stale_choices(view: Callable[[HttpRequest], HttpResponse]) -> Any:
@@ -87,6 +94,7 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
         "boards": [board_view(board, rating_axis(page.boards)) for board in page.boards],
         "methods": [(each.value, method_name(each)) for each in RatingMethod],
         "figures_id": FIGURES_ID,
+        "permanent": board_query(page.scope),
     }
     is_part = request.headers.get("HX-Target") == FIGURES_ID
     template = "benchmark/_leaderboard.html" if is_part else "benchmark/leaderboard.html"
@@ -128,6 +136,7 @@ def board_said(scope: LeaderboardScope) -> dict[str, object]:
         "filter_annotator": scope.annotator and scope.annotator.name,
         "filter_language": question.language,
         "style": "controlled" if question.style else "as written",
+        "until": scope.until,
         "seed": SEED,
     }
 
@@ -234,20 +243,29 @@ def leaderboard_pairs(request: HttpRequest) -> HttpResponse:
         "figures_id": FIGURES_ID,
         "sources": [(each.value, source_name(each, "…", voted=False)) for each in page.sources],
         "name": source_name(page.source, page.judge, voted=False),
-        "pairs": [
-            (
-                each,
-                100 * each.wins / each.n,
-                100 * each.ties / each.n,
-                100 * (each.wins + each.ties) / each.n,
-                100 * each.losses / each.n,
-            )
-            for each in page.pairs
-        ],
+        "pairs": page.pairs,
+        "chart": _pairs_chart(page),
     }
     is_part = request.headers.get("HX-Target") == FIGURES_ID
     part, whole = "benchmark/_leaderboard_pairs.html", "benchmark/leaderboard_pairs.html"
     return render(request, part if is_part else whole, context)
+
+
+def _pairs_chart(page: PairsPage) -> ShareChart:
+    return share_chart(
+        [
+            ShareRow(
+                label=f"{each.left} – {each.right}",
+                shares=[count / each.n for count in (each.wins, each.ties, each.losses)],
+                names=[_("won"), _("tied"), _("lost")],
+                css=["c1", "c7", "c2"],
+                text=f"{each.wins} / {each.ties} / {each.losses}",
+                urls=["", "", ""],
+            )
+            for each in page.pairs
+        ],
+        write=percent,
+    )
 
 
 def _pairs(request: HttpRequest) -> PairsPage:

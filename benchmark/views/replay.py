@@ -26,7 +26,13 @@ from annotation.core.refusals import Refused
 from annotation.core.tables import Row
 from annotation.models import Dataset
 from annotation.templatetags.look import decimal, percent
-from annotation.views.access import UNPROCESSABLE, SignedInRequest, csv_file, manager_required
+from annotation.views.access import (
+    UNPROCESSABLE,
+    SignedInRequest,
+    csv_file,
+    manager_required,
+    table_asked,
+)
 from benchmark.core.paper_replay import TABLE_8, TABLE_9, PaperReplayRow, stands_beside
 from benchmark.core.replay import ReplayScale
 from benchmark.core.replay_items import ItemRule
@@ -125,9 +131,7 @@ def replay_rows(request: HttpRequest, run_id: int) -> HttpResponse:
 def replay_csv(request: HttpRequest, run_id: int) -> HttpResponse:
     """A table of a replay (`table`): scores, pairs, or every answer."""
     found = asked_replay_page(request, run_id)
-    table = request.GET.get("table", "scores")
-    if table not in _TABLES:
-        raise Http404
+    table = table_asked(request, _TABLES)
     said = {
         "dataset": found.run.dataset.slug,
         "judge": found.settings.get("evaluator_name"),

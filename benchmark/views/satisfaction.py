@@ -25,7 +25,13 @@ from annotation.core.numbers import number_in
 from annotation.core.refusals import Refused
 from annotation.core.tables import Row
 from annotation.templatetags.look import decimal, percent
-from annotation.views.access import UNPROCESSABLE, SignedInRequest, csv_file, manager_required
+from annotation.views.access import (
+    UNPROCESSABLE,
+    SignedInRequest,
+    csv_file,
+    manager_required,
+    table_asked,
+)
 from benchmark.core.learning_curve import CURVE_METRICS, CurveOn, CurvePoint
 from benchmark.core.metrics import MetricName
 from benchmark.core.paper_satisfaction import TABLE_2, TABLE_3, PaperRow, PublishedRow, ours_beside
@@ -248,9 +254,7 @@ def _evaluator(request: HttpRequest, found: SatisfactionReport, row: EvaluatorRo
 def satisfaction_csv(request: HttpRequest) -> HttpResponse:
     """A table of a report: every figure, or (`table`) gains, scenarios, users or reasons."""
     found = _asked(request)
-    table = request.GET.get("table", "figures")
-    if table not in (*_TABLES, *_WHOLE_TABLES):
-        raise Http404
+    table = table_asked(request, (*_TABLES, *_WHOLE_TABLES))
     if table in _WHOLE_TABLES:
         rows = list(_WHOLE_TABLES[table](found)) if found else []
     else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Final
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -13,6 +15,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from annotation.core.charts import BarChart, BarRow, bar_chart
+from annotation.core.tables import Row
+from annotation.views.access import csv_file, table_asked
 from benchmark.core.calibrated import LEVELS, METRICS
 from benchmark.core.metrics import MetricName
 from benchmark.core.trust import STACK, Figures, TrustFigures
@@ -204,6 +208,56 @@ def calibration(request: HttpRequest, run_id: int) -> HttpResponse:
         ],
     }
     return render(request, "benchmark/calibration.html", context)
+
+
+@require_safe
+@login_required
+def calibration_csv(request: HttpRequest, run_id: int) -> HttpResponse:
+    """A table of the page: distributions, reliability, other calibrations, or users."""
+    require_sees_everyone(request)
+    table = table_asked(request, _CALIBRATION_TABLES)
+    found = calibration_page(run_id)
+    said = {
+        "dataset": found.dataset,
+        "judge": found.judge,
+        "run": run_id,
+        "calibration": found.method.value.lower(),
+        "seed": None,  # nothing is drawn
+    }
+    return csv_file(f"calibration-{run_id}-{table}", _CALIBRATION_TABLES[table](found), said)
+
+
+def _distributions(found: CalibrationPage) -> Iterator[Row]:
+    for scores, counts in asdict(found.histograms).items():
+        for level, n in zip(LEVELS, counts, strict=True):
+            yield {"scores": scores, "score": level, "n": n}
+
+
+def _reliability(found: CalibrationPage) -> Iterator[Row]:
+    for scores, points in (("raw", found.before), ("calibrated", found.after)):
+        for point in points:
+            yield {"scores": scores, **asdict(point)}
+
+
+def _methods(found: CalibrationPage) -> Iterator[Row]:
+    for one in found.methods:
+        metrics = dict(zip(METRICS, one.metrics, strict=True))
+        told = {name.value: metric.value for name, metric in metrics.items()}
+        yield {"method": one.method.value.lower(), **told, "mean": one.mean, "n": found.turns}
+
+
+def _users(found: CalibrationPage) -> Iterator[Row]:
+    for name, one in found.users:
+        means = {"stated": one.stated, "raw": one.raw, "calibrated": one.calibrated}
+        yield {"user": name, **means, "n": one.turns}
+
+
+_CALIBRATION_TABLES: Final = {
+    "distributions": _distributions,
+    "reliability": _reliability,
+    "methods": _methods,
+    "users": _users,
+}
 
 
 def _histograms(

@@ -62,6 +62,15 @@ class EndpointForm(forms.ModelForm[ModelEndpoint]):
                     self._keys[name] = _IS_KEY if is_secret else _HAS_QUERY
         super().__init__(data, *args, **kwargs)
 
+    def clean_base_url(self) -> str:
+        """The address; one that was entered anew is not read on the way to it, nor is the key."""
+        address: str = self.cleaned_data["base_url"]
+        if "base_url" in self.changed_data and lays_key_open(address):
+            raise forms.ValidationError(
+                _("Begin the address with https://: over http:// the key could be read on the way.")
+            )
+        return address
+
     def clean_extra_sampling(self) -> dict[str, Any]:
         """The object, never NULL: an empty field says that there are no further fields."""
         return self.cleaned_data["extra_sampling"] or {}
@@ -138,13 +147,9 @@ class ManagedEndpointForm(EndpointForm):
 
         An endpoint's key is sent there, so a manager who could name any host could fetch it.
         """
-        address: str = self.cleaned_data["base_url"]
+        address = super().clean_base_url()
         if self.is_set_by_variables or "base_url" not in self.changed_data:
             return address
-        if lays_key_open(address):
-            raise forms.ValidationError(
-                _("Begin the address with https://: over http:// the key could be read on the way.")
-            )
         used = ModelEndpoint.objects.values_list("base_url", flat=True)
         if not self._by.is_admin and not may_be_asked(address, hosts=settings.LLM_HOSTS, used=used):
             raise forms.ValidationError(

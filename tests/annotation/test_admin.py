@@ -82,7 +82,12 @@ def test_an_admin_adds_an_endpoint_by_the_name_of_its_key(client):
     }
     assert client.post("/admin/judging/modelendpoint/add/", fields).status_code == 200
     assert not ModelEndpoint.objects.exists()
-    client.post("/admin/judging/modelendpoint/add/", {**fields, "key_variable": "LLM_LOCAL_KEY"})
+    fields["key_variable"] = "LLM_LOCAL_KEY"
+    plain = {**fields, "base_url": "http://api.openai.com/v1"}
+    refused = client.post("/admin/judging/modelendpoint/add/", plain).content.decode()
+    assert "Begin the address with https://" in refused
+    assert not ModelEndpoint.objects.exists()
+    client.post("/admin/judging/modelendpoint/add/", fields)
     made = ModelEndpoint.objects.get()
     assert (made.key_variable, made.extra_sampling) == ("LLM_LOCAL_KEY", {})
 

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from annotation.models import Dataset
+from annotation.models import Dataset, Participation
 from tests.annotation.records import everything, import_rows
 from tests.factory import (
     make_comparison,
@@ -53,6 +53,34 @@ def test_a_csv_is_a_csv(client, data):
     assert len(rows) == 6
     assert rows[0]["annotator"] == "ann"
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
+
+
+@pytest.mark.parametrize("kind", ["labels", "satisfaction"])
+def test_tables_tell_managers_alone_who_the_workers_are(client, data, kind):
+    study = make_study(data, slug="pilot")
+    paid = make_user(username="data:paid")
+    worker = {"PROLIFIC_PID": "=5f3a", "STUDY_ID": "s-1"}
+    Participation.objects.create(study=study, annotator=paid, worker=worker)
+    comparison = make_comparison(make_turn(make_session(data.scenarios.first(), key="own")))
+    make_label(comparison, annotator=paid, study=study)
+    make_label(comparison, annotator=paid)
+    make_rating(comparison.response_a, annotator=paid, study=study)
+    make_rating(comparison.response_a, annotator=paid)
+    addresses = (f"/datasets/data/export/{kind}", f"/studies/pilot/export/{kind}")
+    client.force_login(make_user(role="MANAGER"))
+    for address in addresses:
+        table = list(csv.DictReader(io.StringIO(body(client.get(f"{address}.csv")), newline="")))
+        assert list(table[0])[-1] == "worker_id"
+        assert {
+            (row["annotator"], row["study"], row["worker_id"])
+            for row in table
+            if row["annotator"] == "paid"
+        } == {("paid", "pilot", "'=5f3a")} | (
+            {("paid", "", "")} if "datasets" in address else set()
+        )
+        assert "5f3a" not in body(client.get(f"{address}.jsonl"))
+    client.force_login(make_user(role="VIEWER"))
+    assert not any("worker_id" in body(client.get(f"{each}.csv")) for each in addresses)
 
 
 def test_a_folder_with_its_card_comes_as_a_zip(client, data):

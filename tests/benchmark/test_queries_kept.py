@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 import time_machine
 from django.utils import translation
 
 from annotation.models import Claim, PairwiseLabel
-from benchmark.queries.kept import fresh, kept
+from benchmark.queries.kept import RENEWAL, fresh, kept
 from judging.models import JudgeRun
 from tests.factory import (
     make_claim,
@@ -26,6 +28,7 @@ NOON = "2026-05-01T12:00:00+00:00"
 def counted(*asked, **settings):
     """A page that tells how often it was computed."""
     counted.times += 1
+    counted.language = translation.get_language()
     return (counted.times, asked, settings)
 
 
@@ -83,7 +86,14 @@ def slowly(seconds):
     return page
 
 
-def test_a_page_that_took_long_is_shown_with_its_time_for_ten_times_as_long():
+def wait_for_renewals():
+    for each in threading.enumerate():
+        if each.name == RENEWAL:
+            each.join()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_that_took_long_is_shown_with_its_time_until_a_thread_has_renewed_it():
     global clock
     with time_machine.travel(NOON, tick=False) as clock:
         page = slowly(3)
@@ -92,10 +102,59 @@ def test_a_page_that_took_long_is_shown_with_its_time_for_ten_times_as_long():
         clock.shift(26)
         told = kept(page)
         assert (told.page[0], told.as_of.isoformat(), told.seconds) == (1, NOON, 3)
-        assert (told.renewed_at - told.as_of).total_seconds() == 30
+        assert ((told.renewed_at - told.as_of).total_seconds(), told.wait) == (30, 0)
+        wait_for_renewals()
+        assert counted.times == 1
         clock.shift(1)
-        fresh = kept(page)
-        assert (fresh.page[0], fresh.as_of, fresh.renewed_at) == (2, None, None)
+        with translation.override("zh-hans"):
+            kept(page)
+            label()
+            clock.shift(30)
+            assert (kept(page).page[0], kept(page).wait) == (2, 3)
+            wait_for_renewals()
+            assert counted.language == "zh-hans"
+            assert (kept(page).page[0], kept(page).as_of, kept(page).wait) == (3, None, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_is_renewed_once_at_a_time():
+    goes_on = threading.Event()
+
+    def page():
+        if counted.times:
+            goes_on.wait()
+        clock.shift(3)
+        return counted()
+
+    global clock
+    with time_machine.travel(NOON, tick=False) as clock:
+        kept(page)
+        label()
+        clock.shift(30)
+        assert [kept(page).page[0] for _ in range(3)] == [1, 1, 1]
+        goes_on.set()
+        wait_for_renewals()
+        assert kept(page).page[0] == 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_who_looks_after_a_renewal_that_failed_is_told():
+    def page():
+        if counted.times:
+            raise LookupError
+        clock.shift(3)
+        return counted()
+
+    global clock
+    with time_machine.travel(NOON, tick=False) as clock:
+        kept(page)
+        label()
+        clock.shift(30)
+        kept(page)
+        wait_for_renewals()
+        with pytest.raises(LookupError):
+            kept(page)
 
 
 def test_a_file_is_never_behind_and_not_computed_for_nothing():

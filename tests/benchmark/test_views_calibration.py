@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections import Counter
@@ -7,8 +9,10 @@ from fractions import Fraction
 from math import ceil
 
 import pytest
+from django.conf import settings
 
 from annotation.exports import SATISFACTION, ExportFormat
+from benchmark.core.calibrated import Recalibration
 from judging.core.calibration import Calibration
 from judging.core.rules import Level, SatisfactionSettings, Variant
 from judging.exports.satisfaction import SATISFACTION_JUDGMENTS
@@ -88,9 +92,9 @@ def test_every_number_leads_to_as_many_turns(viewer, run):
 
 
 def test_a_run_without_calibration_says_so(viewer):
-    settings = SatisfactionSettings(calibration=Calibration.RAW)
+    asked = SatisfactionSettings(calibration=Calibration.RAW)
     dataset = make_rated_dataset("raw")
-    started = start_satisfaction_run(dataset=dataset, judge="lexical", settings=settings)
+    started = start_satisfaction_run(dataset=dataset, judge="lexical", settings=asked)
     shown = tight(viewer.get(address(run_to_end(started.pk))))
     assert "This run is not calibrated." in shown
     assert "All scores were calibrated." not in shown
@@ -109,8 +113,8 @@ def test_the_runs_own_method_stands_among_the_others(viewer, run):
 @pytest.mark.parametrize("level", Level)
 def test_without_memories_histories_are_those_of_the_labels(viewer, level):
     dataset = make_ratings(people=2, turns=6, sessions=level is Level.SESSION)
-    settings = SatisfactionSettings(variant=Variant.NO_MEMORY, level=level)
-    started = start_satisfaction_run(dataset=dataset, judge="lexical", settings=settings)
+    asked = SatisfactionSettings(variant=Variant.NO_MEMORY, level=level)
+    started = start_satisfaction_run(dataset=dataset, judge="lexical", settings=asked)
     found = viewer.get(address(run_to_end(started.pk))).context["found"]
     own = next(one for one in found.methods if one.method == found.method)
     finals = [level * n for level, n in enumerate(found.histograms.calibrated, start=1)]
@@ -147,6 +151,45 @@ def test_the_figures_by_hand_from_exported_rows(viewer, run):
             equal = sum(other["score"] == row["score"] for other in block)
             reach = Fraction(2 * below + equal, 2 * len(block)) * len(history)
             assert row["calibrated"] == history[ceil(reach) - 1]
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "rows"),
+    [
+        ("distributions", ["scores", "score", "n"], 15),
+        ("reliability", ["scores", "predicted", "stated", "n"], None),
+        (
+            "methods",
+            ["method", "pearson", "qwk", "f1_dsat", "mae", "mean", "n"],
+            len(Recalibration),
+        ),
+        ("users", ["user", "stated", "raw", "calibrated", "n"], 2),
+    ],
+)
+def test_every_table_is_a_file(viewer, run, table, columns, rows):
+    file = f"/trust/calibration/{run.pk}.csv?table={table}"
+    assert file in viewer.get(address(run)).content.decode()
+    answer = viewer.get(file)
+    name = f"calibration-{run.pk}-{table}.csv"
+    assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
+    found = list(csv.DictReader(io.StringIO(answer.content.decode())))
+    assert list(found[0])[: len(columns)] == columns
+    assert rows in {None, len(found)}
+    said = ("dataset", "judge", "run", "calibration", "seed", "version")
+    assert {tuple(row[name] for name in said) for row in found} == {
+        ("rated", "lexical", str(run.pk), "cdf", "", settings.APP_VERSION)
+    }
+    if table in {"distributions", "reliability"}:
+        assert sum(int(row["n"]) for row in found if row["scores"] == "raw") == 24
+    if table == "users":
+        assert [row["user"] for row in found] == ["ann", "bob"]
+
+
+def test_files_are_for_those_who_may_see_the_page(client, run):
+    file = f"/trust/calibration/{run.pk}.csv"
+    assert client.get(file).status_code == 302
+    client.force_login(make_user(role="ANNOTATOR"))
+    assert client.get(file).status_code == 403
 
 
 def json_rows(export, dataset):

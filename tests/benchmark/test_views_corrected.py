@@ -293,7 +293,7 @@ def test_the_leaderboard_loads_the_section_by_itself(viewer, django_assert_max_n
     study()
     page = text(viewer.get("/leaderboard/"))
     assert 'hx-get="/leaderboard/corrected/?dataset=study"' in page
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(21):
         part = viewer.get(PAGE, headers={"HX-Request": "true"})
     assert text(part).startswith('<section class="card flush" id="corrected">')
 

@@ -6,8 +6,12 @@ import io
 import pytest
 from django.conf import settings
 
+from annotation.models import User
+from judging.services.foreground import run_to_end
+from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.benchmark.stage import Stage
 from tests.factory import make_user
+from tests.judging.study import start_satisfaction_run
 
 pytestmark = pytest.mark.django_db
 
@@ -79,6 +83,36 @@ def test_the_controls_of_the_chart_are_a_file_of_their_own(viewer):
         (row["scenario"], row["control"], row["n"], row["value"]) for row in rows
     }
     assert {row["dataset"] for row in rows} == {"study"}
+
+
+def test_scores_of_turns_are_a_file_of_their_own(viewer):
+    dataset = make_rated_dataset("rated")
+    run = run_to_end(start_satisfaction_run(dataset=dataset, judge="lexical").pk)
+    ann = User.objects.get(username="rated:ann")
+    address = f"/trust/?dataset=rated&annotator={ann.pk}"
+    assert "table=satisfaction" in viewer.get(address).content.decode()
+    answer = viewer.get(f"{FIGURES}?dataset=rated&annotator={ann.pk}&table=satisfaction")
+    rows = records(answer)
+    own, everybody = ([row for row in rows if row["annotator"] == who] for who in ("ann", ""))
+    assert {row["n"] for row in own if row["figure"] == "pearson"} == {"12"}
+    assert [row["scale"] for row in everybody[:2]] == ["calibrated", "raw"]
+    points = [row for row in everybody if row["figure"] == "mean_stated"]
+    assert sum(int(row["n"]) for row in points) == 24
+    assert {(row["run"], row["judge"], row["seed"]) for row in rows} == {
+        (str(run.pk), "lexical", "42")
+    }
+    Stage.make()
+    assert records(viewer.get(f"{FIGURES}?table=satisfaction&dataset=study")) == []
+
+
+def test_a_table_that_is_not_there_is_told_with_those_that_are(viewer, client):
+    answer = viewer.get(f"{FIGURES}?table=secrets")
+    assert answer.status_code == 404
+    said = "There is no such table here. In the address, table= can be: "
+    assert f"{said}figures, controls, satisfaction." in answer.content.decode()
+    plain = viewer.get(f"{FIGURES}?table=secrets", headers={"Accept": "text/csv"})
+    assert plain.content.decode() == f"{said}figures, controls, satisfaction."
+    assert "agreement, leanings." in viewer.get("/trust/judges.csv?table=x").content.decode()
 
 
 def test_no_labels_are_no_rows(viewer):

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from html import unescape
 
 import pytest
 
@@ -143,6 +145,17 @@ def test_combined_verdicts_have_no_order_to_measure(viewer):
     rows = tight(viewer.get(f"{ROWS}?run={run.pk}"))
     assert "combined" in rows
     assert rows.count("agrees") >= 3
+
+
+def test_rows_lead_to_why_judge_and_person_disagree_where_somebody_labelled(viewer):
+    stage = Stage.make()
+    give_gold(stage, "AABB")
+    stage.label(stage.rater("ann"), "AB..")
+    run = record(stage, "alpaca_eval", "AAB?")
+    rows = viewer.get(f"{ROWS}?run={run.pk}").content.decode()
+    links = re.findall(r'href="(/trust/disagreements/[^"]*)"', rows)
+    assert [viewer.get(unescape(link)).status_code for link in links] == [200, 200]
+    assert rows.count(f"/runs/{run.pk}/comparisons/") == 2
 
 
 def test_a_number_leads_to_its_rows(viewer):

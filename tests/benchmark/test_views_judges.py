@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from html import unescape
 from urllib.parse import parse_qs, urlencode
 
 import pytest
@@ -143,8 +145,44 @@ def test_rows_name_annotator_verdict_and_decisions(viewer):
     assert "unreadable" in table
     recorded = tight(viewer.get(f"{ROWS}?judge=GPT-4&way=recorded&voice=base"))
     assert "8 comparisons, 16 labels" in recorded
-    split = tight(viewer.get(f"{ROWS}?judge=GPT-4&way=recorded&voice=base&outcome=agrees"))
-    assert "/comparisons/" in split
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "judge=lexical&voice=base",
+        "judge=lexical&voice=selected",
+        "judge=lexical&voice=own",
+        "judge=GPT-4&way=recorded&voice=base",
+    ],
+)
+def test_rows_lead_to_why_the_two_disagree(viewer, asked):
+    study()
+    rows = viewer.get(f"{ROWS}?{asked}")
+    shown = rows.content.decode()
+    links = re.findall(r'href="(/trust/disagreements/\d+/\d+/[^"]*)"', shown)
+    assert len(links) == len(rows.context["found"].rows) > 0
+    for link, row in zip(links, rows.context["found"].rows, strict=True):
+        page = viewer.get(unescape(link))
+        assert page.status_code == 200
+        assert page.context["found"].run.pk == row.run
+        assert row.annotator in tight(page)
+
+
+def test_rows_of_a_control_lead_to_its_verdicts(viewer):
+    study()
+    shuffled = tight(viewer.get(f"{ROWS}?judge=lexical&voice=shuffled"))
+    assert "/trust/disagreements/" not in shuffled
+    assert "/comparisons/" in shuffled
+
+
+def test_rows_against_gold_lead_there_where_somebody_labelled(viewer):
+    stage = study()
+    give_gold(stage, "AABBAABB")
+    rows = viewer.get(f"{ROWS}?of=gold&judge=GPT-4&way=recorded&voice=base").content.decode()
+    links = re.findall(r'href="(/trust/disagreements/[^"]*)"', rows)
+    assert len(links) == 8
+    assert viewer.get(unescape(links[0])).status_code == 200
 
 
 def test_gold_answers_can_stand_in_the_annotators_place(viewer):
@@ -187,10 +225,10 @@ def test_a_judge_asked_in_another_way_has_a_line_of_its_own(viewer):
     assert table.count("<th rowspan") == 4
     assert "Generic rubric" in table
     rows = tight(viewer.get(f"{ROWS}?judge=gpt&voice=base"))
-    assert f"/runs/{base.pk}/" in rows
+    assert f'run={base.pk}"' in rows
     assert f"/runs/{under_way.pk}/" not in rows
     asked = tight(viewer.get(f"{ROWS}?judge=gpt&way=PAIRWISE&voice=base"))
-    assert f"/runs/{rubric.pk}/" in asked
+    assert f'run={rubric.pk}"' in asked
 
 
 def test_a_judge_of_some_annotators_alone_says_so(viewer):
@@ -221,7 +259,7 @@ def test_a_newer_run_is_read_before_an_older(viewer):
     stage.tested(ann, None, base="BBBB")
     newer = stage.tested(ann, None, base="AAAA")
     rows = tight(viewer.get(f"{ROWS}?judge=lexical&voice=base"))
-    assert f"/runs/{newer.pk}/" in rows
+    assert f'run={newer.pk}"' in rows
     assert 'agrees</span><span class="iv">4</span>' in rows
 
 

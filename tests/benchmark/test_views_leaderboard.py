@@ -109,15 +109,6 @@ def _decided(viewer):
     return viewer.get("/leaderboard/?dataset=decided")
 
 
-def test_elo_without_enough_orders_says_so(viewer, monkeypatch):
-    monkeypatch.setattr("benchmark.core.elo._MOST_STEPS", 1000)
-    stage = Stage.make(size=12)
-    stage.label(stage.rater("ann"), "AAB" * 4)
-    told = "Points have no interval: so many comparisons leave time for too few of their orders."
-    assert told in text(viewer.get("/leaderboard/?method=elo"))
-    assert told not in text(viewer.get("/leaderboard/"))
-
-
 def test_a_model_that_never_won_has_no_rating(viewer):
     study()
     page = text(viewer.get("/leaderboard/"))
@@ -242,17 +233,53 @@ def test_an_end_among_unbounded_draws_is_told(viewer):
     assert "An end is unbounded where the model never lost, or never won" in page
 
 
+def boards_of(page):
+    return {
+        view.board.source.value: [(row.model, row.rating) for row in view.board.ranking.models]
+        for view in page.context["boards"]
+    }
+
+
+def test_a_permanent_link_shows_the_same_boards_after_a_later_run(viewer):
+    stage, ann, _bob = study()
+    writing = stage.scenarios[0].pk
+    page = viewer.get(f"/leaderboard/?dataset=study&scenario={writing}&method=win-rate")
+    (link,) = re.findall(r'href="([^"]*)">\s*Permanent link', page.content.decode())
+    last = JudgeRun.objects.order_by("pk").last().pk
+    assert f"scenario={writing}&amp;method=win-rate&amp;until={last}" in link
+    shown = boards_of(page)
+    stage.tested(ann, stage.distilled(ann), base="AAAA" * 2, selected="BBBB" * 2)
+    cache.clear()
+    assert boards_of(viewer.get(page.wsgi_request.get_full_path())) != shown
+    pinned = viewer.get(unescape(link))
+    assert boards_of(pinned) == shown
+    told = text(pinned)
+    assert f"This link shows runs up to number {last} only. Newer runs exist." in told
+    assert f'<input type="hidden" name="until" value="{last}">' in told
+    assert f"&amp;until={last}" in told.split("leaderboard.csv")[1].split('"')[0]
+    assert viewer.get(f"{CSV}?dataset=study&until={last}").content.decode().count(f",{last},")
+    other = viewer.get(f"/leaderboard/?dataset=study&was_dataset=gone&until={last}")
+    assert other.context["scope"].question.until is None
+
+
+def test_while_a_run_is_in_progress_no_link_is_permanent(viewer):
+    stage, ann, _bob = study()
+    stage.tested(ann, None, base="AAAA" * 2, status="RUNNING")
+    page = text(viewer.get("/leaderboard/"))
+    assert "A permanent link is available when it has finished." in page
+
+
 def test_the_export_of_nothing_is_empty(viewer):
     assert viewer.get(CSV).content.decode().strip() == ""
 
 
 def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_queries):
     study()
-    with django_assert_num_queries(27):
+    with django_assert_num_queries(28):
         viewer.get("/leaderboard/")
     with django_assert_num_queries(4):  # kept until a label or a run comes
         viewer.get("/leaderboard/")
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(15):
         viewer.get(f"{MODEL}?model=alpha")
 
 
@@ -386,7 +413,7 @@ def test_head_to_head_leads_to_the_comparisons_of_two_models(viewer):
     assert "human,,alpha,gamma,0,1,0,1," in "".join(lines)
     run = JudgeRun.objects.get(kind="TEST").pk
     assert {line.split(",")[9] for line in lines if line.startswith("base,")} == {str(run)}
-    assert ",study,,,,as written,42," in lines[1]
+    assert f",study,,,,as written,{run},42," in lines[1]
 
 
 def test_who_comes_first_for_an_annotator(viewer):
@@ -423,7 +450,7 @@ def test_ratings_can_be_controlled_for_style(viewer, django_assert_num_queries):
     stage.label(stage.rater("ann"), "AAAABAAAABAB")
     plain = viewer.get("/leaderboard/")
     assert "What style does" not in text(plain)
-    with django_assert_num_queries(23):
+    with django_assert_num_queries(24):
         page = viewer.get("/leaderboard/?style=on")
     (view,) = page.context["boards"]
     # beta is always the longer: what length does and who is better cannot be told apart.

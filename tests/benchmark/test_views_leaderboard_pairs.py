@@ -41,13 +41,16 @@ def test_people_decide_by_majority(viewer, django_assert_max_num_queries):
     with django_assert_max_num_queries(18):
         page = viewer.get(PAGE)
     # ann and bob contradict each other throughout; eve decides what she labelled.
-    shown = {each[0][:5] for each in page.context["pairs"]}
+    shown = {each[:5] for each in page.context["pairs"]}
     assert shown == {
         ("alpha", "beta", 2, 10, 0),
         ("alpha", "gamma", 2, 10, 0),
         ("beta", "gamma", 2, 10, 0),
     }
     assert "Human labels" in text(page)
+    chart = page.context["chart"]
+    assert [row.text for row in chart.rows] == ["2 / 10 / 0"] * 3
+    assert chart.rows[0].bars[0].title == "alpha – beta: won 17\u202f%"
     assert 'href="/leaderboard/model/?dataset=study&amp;model=alpha&amp;opponent=beta' in text(page)
     lines = viewer.get(CSV).content.decode().splitlines()
     assert lines[0].startswith(
@@ -55,7 +58,7 @@ def test_people_decide_by_majority(viewer, django_assert_max_num_queries):
     )
     assert lines[1].startswith("human,,alpha,beta,2,10,0,12,")
     against = viewer.get(f"{PAGE}?anchor=beta").context["pairs"]
-    assert [each[0][:2] for each in against] == [("alpha", "beta"), ("gamma", "beta")]
+    assert [each[:2] for each in against] == [("alpha", "beta"), ("gamma", "beta")]
     assert viewer.get(f"{PAGE}?anchor=nobody").status_code == 404
     part = text(viewer.get(PAGE, headers={"HX-Request": "true", "HX-Target": "figures"}))
     assert "<html" not in part
@@ -93,8 +96,8 @@ def test_drawn_preferences_of_every_annotator_rank_the_models(viewer):
     page = viewer.get(PAGE)
     assert page.context["page"].source == "drawn"
     assert "Judge with preferences drawn at random (lexical)" in text(page)
-    assert sum(each[0].n for each in page.context["pairs"]) > 0
-    best = page.context["pairs"][0][0]
+    assert sum(each.n for each in page.context["pairs"]) > 0
+    best = page.context["pairs"][0]
     assert best.left.startswith("long")
     # They rank, and measure no agreement.
     assert not JudgeRun.objects.filter(kind="TEST").exists()

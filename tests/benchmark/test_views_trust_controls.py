@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from html import unescape
+from io import StringIO
 
 import pytest
 from django.core.cache import cache
@@ -12,7 +14,7 @@ from annotation.models import PairwiseLabel
 from benchmark.queries.choices import annotators, datasets, verdict_runs
 from judging.models import JudgeRun
 from tests.benchmark.stage import Stage
-from tests.factory import make_label, make_study, make_user
+from tests.factory import make_label, make_scenario, make_study, make_user
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
@@ -108,6 +110,14 @@ def test_the_annotator_s_own_hidden_repeats_stand_beside_the_result(viewer, clie
         make_label(comparison, annotator=ann, verdict=verdict, study=quality, repeat_index=1)
     said = "repeated their own answer on 75 % of 4 hidden repeats"
     assert said in tight(rows_of(viewer, ann)[1])
+    other = make_scenario(stage.dataset, name="Code").pk
+    assert said not in tight(viewer.get(f"/trust/?annotator={ann.pk}&scenario={other}"))
+    file = f"/trust/figures.csv?annotator={ann.pk}&table=controls"
+    row = list(csv.DictReader(StringIO(viewer.get(file).content.decode())))[-1]
+    told = ("annotator", "scenario", "control", "n", "value", "dataset")
+    assert [row[name] for name in told] == ["ann", "", "repeats", "4", "0.75", "study"]
+    file = f"{file}&scenario={other}"
+    assert "repeats" not in viewer.get(file).content.decode()
     ann.is_active = True
     ann.save()
     client.force_login(ann)

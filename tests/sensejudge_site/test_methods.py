@@ -36,6 +36,7 @@ PAGES = {
     "benchmark/_corrected_table.html": {"corrected", "corrected-agreement", "corrected-rating"},
     "benchmark/_model_differences.html": {"satisfaction-differences"},
     "benchmark/_model_satisfaction.html": {"satisfaction-by-model"},
+    "benchmark/_model_satisfaction_table.html": {"satisfaction-by-model"},
     "benchmark/_model_satisfaction_corrected.html": {"corrected"},
     "benchmark/_satisfaction_paper.html": {"paper-tables"},
     "benchmark/_satisfaction_runs.html": {"correlation", "evaluator-gain", "mae"},

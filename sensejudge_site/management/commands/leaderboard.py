@@ -442,7 +442,7 @@ def _lines(ranking: Ranking) -> list[str]:
     write = _percent if by_share else _points
     names = {
         RatingMethod.BRADLEY_TERRY: "Bradley-Terry",
-        RatingMethod.ELO: "Elo (mean over orders)",
+        RatingMethod.ELO: "Elo (mean over all orders)",
         RatingMethod.WIN_RATE: "Win rates",
     }
     return [
@@ -468,8 +468,6 @@ def _draws(ranking: Ranking) -> str:
         return f"too few sessions for intervals: about {ranking.missing} more are needed"
     if ranking.ties_alone:
         return "no intervals: in every comparison both models got as many verdicts"
-    if ranking.too_many:
-        return "no intervals: so many comparisons leave time for too few of their orders"
     return (
         f"{ranking.bounded_draws:,} of {counted(ranking.draws, 'bootstrap draw')} "
         f"with finite ratings, seed {ranking.seed}"

@@ -3,8 +3,9 @@ from dataclasses import replace
 import pytest
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import wilson
-from benchmark.core.report import adjusted, control_rows, report_rows
+from annotation.core.intervals import Interval, wilson
+from annotation.core.quality import HitShare, UndefinedFigure
+from benchmark.core.report import adjusted, control_rows, repeats_rows, report_rows
 from benchmark.core.trust import (
     BASE,
     LONGER,
@@ -112,6 +113,15 @@ def test_controls_stand_beside_each_scenario_and_beside_all_together():
 
 def test_nothing_judged_has_no_controls():
     assert list(control_rows("ann", trust_figures([], (), seed=1))) == []
+
+
+def test_the_annotator_s_own_repeats_are_a_row_where_there_are_any():
+    own = HitShare(9, 12, Interval(0.5, 0.9), None)
+    (row,) = repeats_rows("ann", "Code", own)
+    assert (row.control, row.of, row.scenario, row.n) == ("repeats", "ann", "Code", 12)
+    assert (row.value, row.low, row.high) == (0.75, 0.5, 0.9)
+    nothing = HitShare(0, 0, None, UndefinedFigure.NO_REPEATS)
+    assert list(repeats_rows("ann", None, nothing)) == []
 
 
 def test_what_stands_in_is_named_beside_the_selected_set():

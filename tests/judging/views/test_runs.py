@@ -117,6 +117,29 @@ def test_the_list_counts_answered_rows(viewer):
     assert (lines[parent.pk].answered, lines[parent.pk].total) == (0, 0)
 
 
+def test_the_list_says_what_was_judged_and_follows_runs_under_way(viewer):
+    make_run(config={"targets": {"kind": "ALL", "scenarios": ["Code"]}})
+    make_run(config={"targets": {"kind": "PLAN", "plan": 7}})
+    make_run()
+    make_run(kind="DISTIL")
+    page = tight(viewer.get("/runs/"))
+    assert "everything, Code" in page
+    assert "comparisons that were planned together, #7" in page
+    assert page.count("labelled comparisons that were not learned from") == 1
+    assert "hx-trigger" in page
+    JudgeRun.objects.update(status="DONE")
+    assert "hx-trigger" not in tight(viewer.get("/runs/"))
+
+
+def test_the_list_leads_from_generated_responses_to_comparisons(manager):
+    dataset = make_run(kind="GENERATE", status="DONE").dataset
+    page = tight(manager.get(f"/runs/?dataset={dataset.slug}"))
+    assert f'class="button primary" href="/datasets/{dataset.slug}/pairing/"' in page
+    make_run(dataset=dataset)
+    page = tight(manager.get(f"/runs/?dataset={dataset.slug}"))
+    assert f'class="button" href="/datasets/{dataset.slug}/pairing/"' in page
+
+
 def test_the_list_is_filtered_by_dataset(viewer):
     study()
     other = make_run()

@@ -55,7 +55,7 @@ def test_a_newcomer_comes_from_the_link_to_the_first_answer(open_page):
         page.get_by_role("group", name=group).get_by_role("checkbox").first.check()
     for group in ("Spending habits", "Anything else that fits"):
         page.get_by_role("group", name=group).get_by_label("None of these").check()
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
 
     expect(page.get_by_role("heading", name="Guidelines")).to_be_visible()
     page.get_by_role("button", name="I have read the guidelines").click()

@@ -95,7 +95,7 @@ def test_from_questions_to_a_leaderboard_that_nobody_labelled(open_page, llm):
     page.get_by_role("link", name="Create a study of these").click()
     page.get_by_label("Name").fill("Pilot")
     page.get_by_label("Sample size").fill(str(LABELS))
-    page.get_by_label("Hidden repeats, %").fill("0")
+    page.get_by_label("Hidden repeats (%)").fill("0")
     page.get_by_label("Ann Li").check()
     look(page, "5-study")
     page.get_by_role("button", name="Create study").click()

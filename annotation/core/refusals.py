@@ -175,8 +175,11 @@ REFUSAL_TEXTS: Final = {
         "This invitation link is not valid. It may be incomplete: copy the whole link."
     ),
     "invitation:withdrawn": gettext_noop("This invitation has been withdrawn."),
+    "labelling:closed": gettext_noop("This study is closed, so nothing was changed."),
     "labelling:not-allowed": gettext_noop("This study does not allow that answer."),
-    "labelling:not-open": gettext_noop("This study is not accepting answers right now."),
+    "labelling:not-open": gettext_noop(
+        "This study is paused, so nothing was changed. You can go on once it is open again."
+    ),
     "labelling:not-ready": gettext_noop(
         "Complete the step before the next item first, such as reading new guidelines. "
         "Then answer again."

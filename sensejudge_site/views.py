@@ -11,6 +11,7 @@ from django.utils.translation import get_language
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.choices import StudyKind
+from annotation.forms.datasets import ImportForm
 from annotation.models import User
 from annotation.queries.datasets import dataset_of, slugs
 from annotation.queries.studies import begun_study, studies_of_kind
@@ -54,6 +55,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "done": done,
         "next": next((step for step, is_done in done.items() if not is_done), ""),
         "study": study[0] if study else "",
+        "import_form": ImportForm(),
     }
     return render(request, "start.html", context)
 

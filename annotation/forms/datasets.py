@@ -113,7 +113,7 @@ class ImportForm(forms.Form):
             "are checked before anything is imported."
         ),
     )
-    format = forms.ChoiceField(label=_("Format"), initial=AUTO)
+    format = forms.ChoiceField(label=_("Format"))
     dataset = forms.SlugField(
         label=_("Dataset"),
         max_length=80,
@@ -139,6 +139,7 @@ class ImportForm(forms.Form):
             self.fields["file"].label = _("Another file (optional)")
         self.fields["format"] = forms.ChoiceField(
             label=_("Format"),
+            initial=AUTO,
             choices=[
                 (AUTO, _("Detect automatically")),
                 *((name, _FORMAT_NAMES.get(name, name)) for name in formats),

@@ -18,7 +18,7 @@ from annotation.core.refusals import Refused
 from annotation.core.splits import DEFAULT_SEED
 from annotation.models import Dataset, PairingPlan
 from annotation.queries.datasets import dataset_of
-from annotation.queries.pairing import pairing_plans, rules_of_plan
+from annotation.queries.pairing import compared_models, pairing_plans, rules_of_plan
 from annotation.services.imports.comparisons import MOST_AT_ONCE, too_many
 from annotation.views.access import UNPROCESSABLE, SignedInRequest, manager_required
 from benchmark.forms import PairingForm
@@ -37,6 +37,7 @@ from judging.core.estimates import total_of
 from judging.core.rules import NO_SETS
 from judging.core.targets import RunTarget, Targets
 from judging.models import RunKind
+from judging.queries.endpoints import likely_judge
 from judging.queries.generation import families_of_endpoints
 from judging.services.judges import LEXICAL
 from judging.services.kinds import check_abilities
@@ -53,7 +54,7 @@ def pairing(request: SignedInRequest, slug: str) -> HttpResponse:
     """Choose a plan, see what it would make and what judging that takes; make it."""
     dataset = dataset_of(slug)
     chosen = request.POST if request.method == "POST" else request.GET
-    data = chosen if "kind" in chosen else _usual()
+    data = chosen if "kind" in chosen else _usual(dataset)
     form = PairingForm(data, dataset=dataset)
     context: dict[str, Any] = {"dataset": dataset, "form": form, "refusal": ""}
     if form.is_valid():
@@ -80,13 +81,13 @@ def pairing(request: SignedInRequest, slug: str) -> HttpResponse:
     return render(request, "benchmark/pairing.html", context, status=status)
 
 
-def _usual() -> QueryDict:
+def _usual(dataset: Dataset) -> QueryDict:
     """What the page shows before anything is chosen."""
     data: dict[str, str | int] = {
         "kind": str(PairingKind.ALL),
         "cap": 1,
         "seed": DEFAULT_SEED,
-        "judge": LEXICAL,
+        "judge": likely_judge(compared_models(dataset)) or LEXICAL,
     }
     return QueryDict(urlencode(data))
 

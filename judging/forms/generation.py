@@ -10,11 +10,13 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Dataset, Scenario, Session, User
 from annotation.models.wording import choices_of
+from annotation.queries.pairing import compared_models
 from judging.core.endpoints import family_of
 from judging.core.rules import AnsweredTurns, GenerationContext, GenerationSettings
 from judging.core.targets import RunTarget, Targets
 from judging.forms.fields import again_field, budget_field
 from judging.models import ModelEndpoint, RunKind
+from judging.queries.endpoints import likely_models
 from judging.services.run_requests import RunRequest
 
 MOST_SAMPLES = 100
@@ -105,6 +107,7 @@ class GenerationForm(forms.Form):
         models = [(row.name, _model(row)) for row in endpoints]
         self.has_models = bool(models)
         self._offer("models", models)
+        self.fields["models"].initial = likely_models(compared_models(dataset))
         self._offer("scenario", [(row.name, row.name) for row in scenarios], least=2)
         self._offer("language", [(code, code) for code in codes], least=2)
 

@@ -17,7 +17,8 @@ from django.utils.module_loading import import_string
 from annotation.core.choices import JudgmentStatus
 from annotation.models import Dataset
 from annotation.queries.datasets import of_no_deleted
-from judging.core.runs import HISTORY, REGISTERED
+from judging.core.runs import HISTORY, REGISTERED, TARGETS
+from judging.core.targets import RunTarget
 from judging.models import (
     GeneratedResponse,
     InducedRubric,
@@ -37,6 +38,12 @@ from judging.queries.runs import DISTILLED, UNFINISHED
 
 RUNS_A_PAGE: Final = 30
 _UNPAID: Final = (0, None, 0)
+_USUAL_TARGETS: Final[Mapping[str, Mapping[str, Any]]] = {
+    RunKind.TEST: {"kind": RunTarget.TEST},
+    RunKind.GRADE: {"kind": RunTarget.TEST},
+    RunKind.SATISFACTION: {"kind": RunTarget.RATED},
+}
+"""Of runs whose configuration names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,7 @@ class RunLine:
     """A run in the list: how many of its rows are answered, what it paid for and what that cost.
 
     `cost` is None where no call was paid for, or none has a known price; `unpriced` have none.
+    `targets` are what it judges, scores or answers, None where its kind has no choice of them.
     """
 
     id: int
@@ -53,6 +61,7 @@ class RunLine:
     annotator: str
     judge: str
     variant: str
+    targets: Mapping[str, Any] | None
     answered: int
     total: int
     calls: int
@@ -66,7 +75,7 @@ class RunList:
     """A page of runs, the newest first, and the datasets to filter by."""
 
     lines: Sequence[RunLine]
-    page: Page[JudgeRun]
+    page: Page[Any]
     datasets: Sequence[tuple[str, str]]
     dataset: str
 
@@ -79,10 +88,11 @@ def run_list(*, dataset: str, page: str) -> RunList:
     """
     every = of_no_deleted(JudgeRun.objects.all(), "dataset")
     runs = every.select_related("dataset", "annotator").defer("config").order_by("-pk")
+    runs = runs.annotate(targets=F(f"config__{TARGETS}"))
     if dataset:
         runs = runs.filter(dataset__slug=dataset)
     shown = Paginator(runs, RUNS_A_PAGE).get_page(page)
-    rows = list(shown.object_list)
+    rows: list[Any] = list(shown.object_list)
     counts = row_counts([run.pk for run in rows], kinds={run.kind for run in rows})
     rated = [run.pk for run in rows if run.kind == RunKind.SATISFACTION]
     variants = _variants(rated) if rated else {}
@@ -102,6 +112,7 @@ def run_list(*, dataset: str, page: str) -> RunList:
                 annotator=str(run.annotator or ""),
                 judge=run.judge,
                 variant=variants.get(run.pk) or "",
+                targets=run.targets or _USUAL_TARGETS.get(run.kind),
                 answered=counts[run.pk].answered,
                 total=counts[run.pk].total,
                 calls=costs.get(run.pk, _UNPAID)[0],

@@ -16,17 +16,20 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.core.refusals import Refused, text_of
 from annotation.models import Dataset, User
+from annotation.queries.pairing import compared_models
 from annotation.queries.participants import names_of
 from annotation.views.access import SignedInRequest, manager_required, reader_required
 from judging.core.estimates import RunEstimate, total_of
 from judging.core.rules import NO_SETS
 from judging.core.runs import TARGETS
+from judging.core.targets import RunTarget
 from judging.core.verdicts import VerdictRule
 from judging.forms.preferences import ControlForm
 from judging.forms.runs import RunForm
 from judging.models import JudgeRun, RunKind
-from judging.queries.comparisons import learnable_labels
+from judging.queries.comparisons import learnable_labels, with_comparisons
 from judging.queries.configurations import decides_by_log_odds
+from judging.queries.endpoints import likely_judge
 from judging.queries.generation import families_of_judges
 from judging.queries.preferences import last_selecting
 from judging.queries.runs import RUBRIC, RunControls, run_controls
@@ -108,22 +111,25 @@ def _choice(request: HttpRequest) -> dict[str, Any]:
         context["form"] = RunForm(
             request.POST if request.method == "POST" else None,
             dataset=chosen,
-            initial=_initial(request, chosen),
+            initial=_initial(request, chosen, labelled=bool(context.get("learnable"))),
         )
     return context
 
 
-def _initial(request: HttpRequest, dataset: Dataset) -> dict[str, Any]:
+def _initial(request: HttpRequest, dataset: Dataset, *, labelled: bool) -> dict[str, Any]:
     """What a link chose; to judge is begun with what works in the dataset.
 
-    By the judge that selected last, or, where nothing was selected, without preferences.
+    By the judge that selected last, or, where nothing was selected, without preferences by the
+    likeliest endpoint. Where there is nothing to learn from, all comparisons are to be judged.
     """
     given = request.GET
     asked = {name: given.get(name, "") for name in ("annotator", "targets", "turn_targets", "sets")}
     kind, judges = given.get("kind", RunKind.DISTIL), given.getlist("judge")
+    if "kind" not in given and not labelled and with_comparisons().filter(pk=dataset.pk).exists():
+        kind, asked["targets"] = RunKind.TEST, RunTarget.ALL.lower()
     if kind == RunKind.TEST:
         selecting = last_selecting(dataset)
-        judges = judges or selecting
+        judges = judges or selecting or [likely_judge(compared_models(dataset)) or LEXICAL]
         asked["sets"] = asked["sets"] or ("" if selecting else NO_SETS)
     return {**asked, "kind": kind, "judge": judges or [LEXICAL]}
 

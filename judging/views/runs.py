@@ -48,8 +48,14 @@ def runs(request: HttpRequest) -> HttpResponse:
     """All runs, the newest first."""
     researcher(request)
     found = run_list(dataset=request.GET.get("dataset", ""), page=request.GET.get("page", ""))
-    generated = bool(found.dataset) and any(line.kind == RunKind.GENERATE for line in found.lines)
-    context = {"found": found, "page": found.page, "generated": generated}
+    generated = [found.dataset and line.kind == RunKind.GENERATE for line in found.lines]
+    context = {
+        "found": found,
+        "page": found.page,
+        "generated": any(generated),
+        "newest_generated": any(generated[:1]),
+        "unfinished": any(line.status in UNFINISHED for line in found.lines),
+    }
     return render(request, "judging/runs.html", context)
 
 

@@ -48,10 +48,18 @@ def test_a_plan_is_counted_before_it_is_made(manager, dataset):
     page = manager.get(address(dataset)).content.decode()
     assert "<b>24</b>" in page  # 3 pairs of models on 8 turns
     assert "alpha · beta" in page
-    assert "No call: these judges need no endpoint." in page
+    assert "No calls: these judges need no endpoint." in page
     assert not Comparison.objects.exists()
     page = manager.get(address(dataset), asked(kind="SAMPLE", size=7)).content.decode()
     assert "<b>7</b>" in page
+
+
+def test_the_page_begins_with_an_endpoint_that_did_not_answer(manager, dataset):
+    make_endpoint(name="a", model="alpha")
+    make_endpoint(name="z", model="omega")
+    page = manager.get(address(dataset)).content.decode()
+    assert '<option value="z" selected>' in page
+    assert re.search(r"<dt>calls</dt>\s*<dd>48</dd>", page)
 
 
 def test_the_price_is_that_of_both_orders_under_an_endpoint(manager, dataset):

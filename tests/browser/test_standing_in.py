@@ -14,6 +14,7 @@ from annotation.models import Comparison, PairwiseLabel
 from judging.models import JudgeRun, Judgment
 from judging.services.foreground import run_to_end
 from tests.browser.labelling import expect_progress, press_answer
+from tests.browser.steps import Steps
 from tests.factory import make_user
 from tests.three_styles import JUDGE, STYLES, questions, three_styles
 
@@ -39,17 +40,17 @@ def look(page, name):
         page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
 
 
-def start_and_finish(page):
+def start_and_finish(page, steps):
     """Presses Start and works the runs off, in a thread: Playwright has a loop in this one."""
     known = set(JudgeRun.objects.values_list("pk", flat=True))
-    page.get_by_role("button", name="Start").click()
+    steps.click(page.get_by_role("button", name="Start"))
     page.wait_for_url(lambda address: "/runs/" in address and "/new/" not in address)
     started = set(JudgeRun.objects.values_list("pk", flat=True)) - known
     with ThreadPoolExecutor(1) as pool:
         done = [pool.submit(run_to_end, run).result() for run in sorted(started)]
         pool.submit(connections.close_all).result()
     assert {run.status for run in done} == {"DONE"}
-    page.goto(f"/runs/{done[-1].pk}/")
+    page.reload()
     return done[-1]
 
 
@@ -70,27 +71,31 @@ def label_the_shorter(open_page, annotator):
 
 def test_from_questions_to_a_leaderboard_that_nobody_labelled(open_page, llm):
     ann = make_user(display_name="Ann Li")
-    page = open_page("/datasets/import/", user=make_user(role="MANAGER"), quiet=False)
-    file = {"name": "question.jsonl", "mimeType": "application/json"}
-    page.get_by_label("File").set_input_files([{**file, "buffer": questions(QUESTIONS).encode()}])
-    page.get_by_label("Dataset").fill("bench")
-    page.get_by_role("button", name="Import").click()
+    page = open_page("/", user=make_user(role="MANAGER"), quiet=False)
+    steps = Steps()
+    file = {"name": "bench.jsonl", "mimeType": "application/json"}
+    questioned = {**file, "buffer": questions(QUESTIONS).encode()}
+    steps.file(page.get_by_label("File"), [questioned])
+    steps.click(page.get_by_role("button", name="Import"))
     look(page, "1-imported")
-    page.get_by_role("link", name="Generate responses").click()
+    steps.click(page.get_by_role("link", name="Generate responses"))
     for style in STYLES:
-        page.get_by_label(style).check()
+        steps.click(page.get_by_label(style))
+    expect(page.locator("#estimate")).to_contain_text("What it would take")
     look(page, "2-generate")
-    start_and_finish(page)
+    start_and_finish(page, steps)
     look(page, "3-generated")
-
-    page.goto("/datasets/bench/pairing/")
+    steps.click(page.get_by_role("link", name="Plan comparisons"))
+    expect(page.get_by_label("Judge")).to_have_value(JUDGE)
+    expect(page.get_by_text("What it would take")).to_be_visible()
     look(page, "4-pairing")
-    page.get_by_role("button", name="Create comparisons").click()
+    steps.click(page.get_by_role("button", name="Create comparisons"))
     expect(page.get_by_text("Created 60 comparisons.")).to_be_visible()
+    assert steps.taken == 6 + len(STYLES)
     page.get_by_role("link", name="Create a study of these").click()
     page.get_by_label("Name").fill("Pilot")
     page.get_by_label("Sample size").fill(str(LABELS))
-    page.get_by_label("Hidden repeats, %").fill("0")
+    page.get_by_label("Hidden repeats (%)").fill("0")
     page.get_by_label("Ann Li").check()
     look(page, "5-study")
     page.get_by_role("button", name="Create study").click()
@@ -102,11 +107,11 @@ def test_from_questions_to_a_leaderboard_that_nobody_labelled(open_page, llm):
     page.get_by_label("lexical").uncheck()
     page.get_by_label(JUDGE).first.check()
     look(page, "7-learn")
-    start_and_finish(page)
+    start_and_finish(page, steps)
     look(page, "8-learned")
     page.get_by_role("link", name="Judge everything unlabelled").click()
     look(page, "9-judge")
-    run = start_and_finish(page)
+    run = start_and_finish(page, steps)
     look(page, "10-judged")
     judged = set(Judgment.objects.filter(run=run).values_list("comparison_id", flat=True))
     labelled = set(PairwiseLabel.objects.values_list("comparison_id", flat=True))

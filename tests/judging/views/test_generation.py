@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
 
@@ -103,10 +104,12 @@ def test_from_the_dataset_to_the_responses(manager, dataset, server, django_asse
 def test_several_models_have_a_run_each_and_without_javascript_it_is_estimated(manager, dataset):
     for name in ("one", "two"):
         make_endpoint(name=name)
+    page = manager.get("/datasets/data/generate/").content.decode()
+    assert re.findall(r'value="(\w+)"[^>]* checked', page) == ["one", "two"]
     wanted = {**FIELDS, "models": ["one", "two"], "scenario": []}
     page = manager.post("/datasets/data/generate/estimate/", wanted).content.decode()
     assert "<h1>Generate responses</h1>" in page
-    assert "What it would take" in page
+    assert "Estimate" in page
     answer = manager.post("/datasets/data/generate/", wanted)
     assert answer.url == "/runs/?dataset=data"
     assert 'href="/datasets/data/pairing/"' in manager.get(answer.url).content.decode()

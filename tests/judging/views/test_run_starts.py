@@ -10,7 +10,17 @@ from judging.forms.runs import RunForm
 from judging.models import JudgeRun, RunKind
 from judging.services.run_requests import RunRequest
 from tests.benchmark.stage import Stage
-from tests.factory import make_endpoint, make_rating, make_user
+from tests.factory import (
+    make_comparison,
+    make_dataset,
+    make_endpoint,
+    make_label,
+    make_rating,
+    make_scenario,
+    make_session,
+    make_turn,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -429,7 +439,6 @@ def test_the_base_judge_needs_nothing_learned(manager, judge):
 
 def test_a_link_to_judge_begins_with_what_works(manager):
     stage, ann = study()
-    fake = make_endpoint(name="fake")
 
     def begun(**asked):
         fields = manager.get("/runs/new/", {"dataset": "study", **asked}).context["form"].initial
@@ -437,7 +446,10 @@ def test_a_link_to_judge_begins_with_what_works(manager):
 
     assert begun() == (["lexical"], "")
     assert begun(kind="TEST") == (["lexical"], "none")
-    assert begun(kind="TEST", judge="fake") == (["fake"], "none")
+    fake = make_endpoint(name="fake")
+    assert begun() == (["lexical"], "")
+    assert begun(kind="TEST") == (["fake"], "none")
+    assert begun(kind="TEST", judge="lexical") == (["lexical"], "none")
     run = stage.distilled(ann)
     JudgeRun.objects.filter(pk=run.pk).update(judge="fake", endpoint=fake, writer="lexical")
     assert begun(kind="TEST") == (["fake"], "")
@@ -452,3 +464,16 @@ def test_a_link_to_judge_begins_with_what_works(manager):
     fake.enabled = False
     fake.save()
     assert begun(kind="TEST") == (["lexical"], "none")
+
+
+def test_where_nobody_labelled_all_comparisons_are_to_be_judged(manager):
+    def begun():
+        fields = manager.get("/runs/new/", {"dataset": "data"}).context["form"].initial
+        return fields["kind"], fields["targets"]
+
+    dataset = make_dataset(slug="data")
+    assert begun() == ("DISTIL", "")
+    comparison = make_comparison(make_turn(make_session(make_scenario(dataset))))
+    assert begun() == ("TEST", "all")
+    make_label(comparison)
+    assert begun() == ("DISTIL", "")

@@ -117,6 +117,29 @@ def test_the_list_counts_answered_rows(viewer):
     assert (lines[parent.pk].answered, lines[parent.pk].total) == (0, 0)
 
 
+def test_the_list_says_what_was_judged_and_follows_runs_under_way(viewer):
+    make_run(config={"targets": {"kind": "ALL", "scenarios": ["Code"]}})
+    make_run(config={"targets": {"kind": "PLAN", "plan": 7}})
+    make_run()
+    make_run(kind="DISTIL")
+    page = tight(viewer.get("/runs/"))
+    assert "everything, Code" in page
+    assert "comparisons that were planned together, #7" in page
+    assert page.count("labelled comparisons that were not learned from") == 1
+    assert "hx-trigger" in page
+    JudgeRun.objects.update(status="DONE")
+    assert "hx-trigger" not in tight(viewer.get("/runs/"))
+
+
+def test_the_list_leads_from_generated_responses_to_comparisons(manager):
+    dataset = make_run(kind="GENERATE", status="DONE").dataset
+    page = tight(manager.get(f"/runs/?dataset={dataset.slug}"))
+    assert f'class="button primary" href="/datasets/{dataset.slug}/pairing/"' in page
+    make_run(dataset=dataset)
+    page = tight(manager.get(f"/runs/?dataset={dataset.slug}"))
+    assert f'class="button" href="/datasets/{dataset.slug}/pairing/"' in page
+
+
 def test_the_list_is_filtered_by_dataset(viewer):
     study()
     other = make_run()
@@ -179,7 +202,7 @@ def test_an_unfinished_distillation_leads_nowhere_yet(manager, status):
     JudgeRun.objects.filter(pk=parent.pk).update(status=status)
     page = tight(manager.get(f"/runs/{parent.pk}/"))
     assert "See trust figures" not in page
-    assert "Measure on the test part" not in page
+    assert "Measure on the test split" not in page
 
 
 def test_a_satisfaction_run_leads_to_its_turns_and_memories(viewer):
@@ -286,12 +309,12 @@ def test_the_form_offers_the_datasets_annotators_and_judges(manager):
     make_dataset(slug="other")
     page = tight(manager.get("/runs/new/?dataset="))
     assert "Study" in page
-    assert "What to do" not in page
-    assert "What to do" not in tight(manager.get("/runs/new/?dataset=gone"))
+    assert "Task" not in page
+    assert "Task" not in tight(manager.get("/runs/new/?dataset=gone"))
     page = tight(manager.get("/runs/new/"))
     assert '<option value="study" selected>' in page  # of the last run
     page = tight(manager.get("/runs/new/?dataset=study"))
-    assert "What to do" in page
+    assert "Task" in page
     assert ">ann</option>" in page
     assert f'value="{endpoint.name}"' in page
     assert "retired" not in page

@@ -130,7 +130,7 @@ def test_people_s_ratings_by_model(viewer, django_assert_max_num_queries):
     [pair] = answer.context["board"].mean_differences
     assert (pair.first, pair.value, pair.both, pair.users) == ("alpha", 1.5, 12, 12)
     page = text(answer)
-    assert "alpha less beta" in page
+    assert "alpha minus beta" in page
     assert "Mean score by scenario" in page
     assert "How detailed were the individual suggestions" in page
     assert "Evaluator" not in page  # there is none

@@ -72,11 +72,11 @@ class BenchmarkConfig(AppConfig):
                 "both_models": gettext_noop("Both responses must be by the chosen models"),
                 "variants": gettext_noop("Variants as models of their own"),
                 "size": gettext_noop("Number of comparisons"),
-                "cap": gettext_noop("Comparisons of two models on one prompt, at most"),
+                "cap": gettext_noop("Max comparisons per model pair and prompt"),
                 "verdicts": gettext_noop("Verdicts that decide the next batch"),
                 "verdicts_of": gettext_noop("Judge"),
                 "incomplete": gettext_noop(
-                    "Next batch even if verdicts on the last one are missing"
+                    "Create the next batch even if the last one lacks verdicts"
                 ),
             },
         )

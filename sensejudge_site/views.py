@@ -22,6 +22,7 @@ from judging.queries.run_lists import has_runs
 from sensejudge_site.context_processors import THEMES
 from sensejudge_site.demo import SLUG
 from sensejudge_site.methods import chapters
+from sensejudge_site.methods import formats as file_formats
 from sensejudge_site.methods import glossary as terms_in
 
 ONE_YEAR = 365 * 24 * 3600
@@ -84,6 +85,13 @@ def methods(request: HttpRequest) -> HttpResponse:
 def glossary(request: HttpRequest) -> HttpResponse:
     """What each term of the method means, in the reader's language."""
     return render(request, "glossary.html", {"terms": terms_in(get_language() or "")})
+
+
+@require_safe
+@login_required
+def formats(request: HttpRequest) -> HttpResponse:
+    """What files can be imported and exported hold, in English."""
+    return render(request, "formats.html", {"chapters": file_formats()})
 
 
 class SignOut(LogoutView):

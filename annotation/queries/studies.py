@@ -104,6 +104,7 @@ def _my_study(part: Participation, now: datetime) -> MyStudy:
         dataset=part.study.dataset.slug,
         open=part.study.status == StudyStatus.OPEN and part.paused_at is None,
         progress=progress,
+        closed=part.study.status == StudyStatus.CLOSED,
         paused=part.study.status == StudyStatus.OPEN and part.paused_at is not None,
         withheld=withholds(part.study),
         contact=part.study.contact,

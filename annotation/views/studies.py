@@ -69,6 +69,7 @@ SHOWN_BESIDE = 5  # skipped items and flags on a study's page; all of them have 
 
 
 @require_safe
+@never_cache
 @login_required
 def studies(request: SignedInRequest) -> HttpResponse:
     """What there is to label; for those who see everyone, every study."""
@@ -90,6 +91,7 @@ def studies(request: SignedInRequest) -> HttpResponse:
 
 
 @require_safe
+@never_cache
 @login_required
 def study(request: SignedInRequest, slug: str) -> HttpResponse:
     """One study: its guidelines and what is left, or how it goes."""

@@ -253,13 +253,6 @@ class OutcomeCells:
             wins += drawn[:, start:end].astype(kind) @ table.astype(kind).reshape(end - start, -1)
         return wins.reshape(len(drawn), size, size)
 
-    def cells_of(self, drawn: Counts) -> Integers:
-        """Draws x cells comparisons of drawn sessions (draws x blocks)."""
-        block, cell, times = self.sessions.block, self.sessions.cell, self.sessions.times
-        counts = np.zeros((len(self.counts), len(drawn)), dtype=np.int64)
-        np.add.at(counts, cell, (drawn[:, block] * times).T)
-        return counts.T
-
     def _has_halves(self) -> bool:
         """Whether all wins are whole or half, and so few that single precision counts them all."""
         wins = np.concatenate([self.wins_first, self.wins_second])

@@ -1,65 +1,66 @@
-"""Elo: points that move after each comparison, and so depend on the order of the comparisons.
+"""Elo: points that move after each comparison, as they are on average over all orders.
 
 Everybody begins with 1000 points; after a comparison K (score - expected score) points pass from
 one model to the other, the score being the share of its verdicts that were won and the expected
-one 1 / (1 + 10^(-gap / 400)). Another order gives other points, so a rating here is the mean over
-ORDERS seeded orders, and each bootstrap draw has an order of its own: its interval holds what
-chance the order adds. Comparisons that leave time for fewer orders have no interval. With few
-comparisons points stay near 1000, whatever the models are.
+one 1 / (1 + 10^(-gap / 400)). Models do not change, so the order of the comparisons says nothing of
+them. In a random order each comparison is as likely as any other to be the next: on average points
+move by the mean of what all comparisons would move. That is followed here, from 1000 over as many
+moves as there are comparisons. It costs the same for a million comparisons, gives each bootstrap
+draw what it gives the comparisons, and differs from the mean over thousands of orders by less than
+a hundredth of the way from 1000: a comparison that is still to come is a little rarer among those
+before it. With few comparisons points stay near 1000, whatever the models are; with many they come
+to where they would move no more, which are the Bradley-Terry ratings.
 """
 
 from __future__ import annotations
 
+from math import log
 from typing import Final
 
 import numpy as np
 
-from benchmark.core.bradley_terry import CENTRE, Floats, Integers, OutcomeCells
+from benchmark.core.bradley_terry import CENTRE, Floats
 
 K: Final = 4.0
 """Points that a comparison can move at most; FastChat's. Chess has 10 to 40."""
-ORDERS: Final = 200
-_LEAST: Final = 10
-_MOST_STEPS: Final = 20_000_000  # comparisons over all orders, about ten seconds
-_SPREAD: Final = 400.0
+_RATE: Final = log(10) / 400
+_FINE: Final = 0.1  # of the way to where points would rest, as much as one stride may go
+_STABLE: Final = 1.0  # and where there are more strides than _STRIDES
+_STRIDES: Final = 1000
+_SETTLED: Final = 1e-3  # points that all that is left could move
 
 
-def orders_of(comparisons: int) -> int:
-    """In how many orders so many comparisons are gone through: ORDERS, of very many fewer."""
-    return max(_LEAST, min(ORDERS, _MOST_STEPS // max(1, comparisons)))
-
-
-def elo_points(tally: OutcomeCells, counts: Integers, rng: np.random.Generator) -> Floats:
-    """Points after all comparisons, each row of counts in a random order of its own.
+def elo_points(wins: Floats) -> Floats:
+    """Points after all comparisons, on average over their orders.
 
     Args:
-        tally: what each cell means.
-        counts: orders x cells, how often each comparison of a cell takes place.
-        rng: of the orders.
+        wins: draws x models x models; [d, i, j] is what i won of its comparisons with j, each of
+            which is worth one.
 
     Returns:
-        orders x models points; nan for a model without a comparison in that row.
+        draws x models; nan for a model without a comparison in that draw.
     """
-    share = tally.wins_first / (tally.wins_first + tally.wins_second)
-    orders, size = len(counts), len(tally.models)
-    steps = int(counts.sum(axis=1).max(initial=0))
-    # What a row has less than the longest is a comparison of nobody with nobody: worth nothing.
-    cells = np.full((steps, orders), len(share), dtype=np.int32)
-    for row, own in enumerate(counts):
-        played = np.repeat(np.arange(len(share), dtype=np.int32), own)
-        cells[: len(played), row] = rng.permutation(played)
-    first, second = (np.append(side, size) for side in (tally.first, tally.second))
-    score = np.append(share, 0.5)
-    points = np.full(orders * (size + 1), CENTRE)
-    start = np.arange(orders) * (size + 1)
-    for cell in cells:
-        one, other = start + first[cell], start + second[cell]
-        gap = points[other] - points[one]
-        moved = K * (score[cell] - 1 / (1 + 10 ** (gap / _SPREAD)))
-        points[one] += moved
-        points[other] -= moved
-    result = points.reshape(orders, size + 1)[:, :size]
-    seen = np.zeros((orders, size), dtype=np.int64)
-    for side in (tally.first, tally.second):
-        np.add.at(seen.T, side, counts.T)
-    return np.where(seen > 0, result, np.nan)
+    games = wins + wins.transpose(0, 2, 1)
+    left = np.rint(games.sum(axis=(1, 2)) / 2)
+    each = np.maximum(left, 1.0)
+    won, met = wins.sum(axis=2) / each[:, None], games / each[:, None, None]
+    # No gap closes faster, as a share of it and by comparison.
+    fastest = K * _RATE / 2 * float(met.sum(axis=2).max(initial=0.0)) or 1.0
+    fine = max(_FINE / fastest, float(left.max(initial=0.0)) / _STRIDES)
+    stride = max(1, int(min(_STABLE / fastest, fine)))
+    points = np.full(wins.shape[:2], CENTRE)
+
+    def move(at: Floats) -> Floats:
+        gap = at[:, :, None] - at[:, None, :]
+        expected = (met / (1 + np.exp(-_RATE * gap))).sum(axis=2)
+        moved: Floats = K * (won - expected)
+        return moved
+
+    moved = move(points)
+    while (np.abs(moved).max(axis=1, initial=0.0) * left).max(initial=0.0) > _SETTLED:
+        now = np.minimum(stride, left)
+        # So many moves one after another, up to what their changes change of their changes.
+        points = points + now[:, None] * move(points + (now - 1)[:, None] / 2 * moved)
+        left = left - now
+        moved = move(points)
+    return np.where(games.any(axis=2), points, np.nan)

@@ -3,7 +3,7 @@
 A model that never lost (or never won) has no finite Bradley-Terry rating, and models that were
 never linked by comparisons cannot be placed on one scale: both are stated results, never numbers.
 Everything works on counts, so a bootstrap over a million comparisons costs what one over a hundred
-does; Elo alone goes through them one by one.
+does.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from benchmark.core.bradley_terry import (
     largest_group,
     ratings_on_scale,
 )
-from benchmark.core.elo import ORDERS, elo_points, orders_of
+from benchmark.core.elo import elo_points
 
 _MIDDLE: Final = 0.5
 _CHUNK_OF_DRAWS: Final = 200
@@ -50,7 +50,7 @@ class RatingMethod(StrEnum):
     """What models are ordered by."""
 
     BRADLEY_TERRY = "bradley-terry"
-    ELO = "elo"  # the mean over orders of the comparisons
+    ELO = "elo"  # on average over the orders of the comparisons
     WIN_RATE = "win-rate"  # a share from 0 to 1
 
 
@@ -132,11 +132,6 @@ class Ranking:
         """How many sessions more would give intervals; 0 where there are enough."""
         return missing_units(self.sessions)
 
-    @property
-    def too_many(self) -> bool:
-        """Whether Elo has no interval because so many comparisons leave it too few orders."""
-        return self.method is RatingMethod.ELO and orders_of(self.comparisons) < ORDERS
-
 
 def win_rates(outcomes: Iterable[VerdictCounts] | OutcomeCells) -> tuple[WinRate, ...]:
     """Win rate of every model over all its comparisons, best first (equal ones by name)."""
@@ -185,8 +180,7 @@ def rank_models(
     """Models by one of the methods, with bootstrap intervals over sessions.
 
     By Elo and win rate all models are rated that comparisons link, whoever won; `anchor` is 1000
-    by Elo, too, and means nothing to win rates. Elo has as many draws as orders at most, and none
-    where the comparisons leave it fewer orders than ORDERS: percentiles of those are no interval.
+    by Elo, too, and means nothing to win rates.
 
     Raises:
         Refused: the anchor is not one of the rated models.
@@ -208,9 +202,8 @@ def rank_models(
         rate = _elo if method is RatingMethod.ELO else _shares
         fitted, sample = rate(tally, rated, zero, draws, seed)
     ratings = {index: float(fitted[place]) for place, index in enumerate(rated)}
-    done = _elo_draws(tally, draws) if method is RatingMethod.ELO else draws
     return ranking_of(
-        tally, chains, core, ratings, sample, method=method, draws=done, seed=seed, anchor=anchor
+        tally, chains, core, ratings, sample, method=method, draws=draws, seed=seed, anchor=anchor
     )
 
 
@@ -264,23 +257,18 @@ _Rated = tuple[Floats, Sample]
 """The ratings, and those of bootstrap draws."""
 
 
-def _elo_draws(tally: OutcomeCells, draws: int) -> int:
-    return min(draws, ORDERS) if orders_of(int(tally.counts.sum())) == ORDERS else 0
-
-
 def _elo(
     tally: OutcomeCells, rated: Sequence[int], zero: int | None, draws: int, seed: int
 ) -> _Rated:
-    rng = np.random.default_rng(seed)
-    orders = orders_of(int(tally.counts.sum()))
-    mean = elo_points(tally, np.tile(tally.counts, (orders, 1)), rng).mean(axis=0)
+    verdicts = tally.wins_first + tally.wins_second
+    first, second = tally.wins_first / verdicts, tally.wins_second / verdicts
+    once = replace(tally, wins_first=first, wins_second=second)
 
     def points(drawn: Counts) -> Floats:
-        found = elo_points(tally, tally.cells_of(drawn), rng)[:, rated]
+        found = elo_points(once.wins_of(drawn))[:, rated]
         return found if zero is None else found - found[:, zero : zero + 1] + CENTRE
 
-    fitted = mean[rated] if zero is None else mean[rated] - mean[rated][zero] + CENTRE
-    return fitted, _sampled(tally, rated, points, _elo_draws(tally, draws), rng)
+    return _fitted_and_sampled(tally, rated, points, draws, seed)
 
 
 def _shares(
@@ -292,18 +280,18 @@ def _shares(
         played = won + lost
         return np.where(played > 0, won / np.where(played > 0, played, 1.0), np.nan)
 
-    fitted = shares(tally.sessions.counts[None, :])[0]
-    return fitted, _sampled(tally, rated, shares, draws, np.random.default_rng(seed))
+    return _fitted_and_sampled(tally, rated, shares, draws, seed)
 
 
-def _sampled(
+def _fitted_and_sampled(
     tally: OutcomeCells,
     rated: Sequence[int],
     rate: Callable[[Counts], Floats],
     draws: int,
-    rng: np.random.Generator,
-) -> Sample:
-    """Draws of a rating that is a number, or nothing (nan) of a model that a draw misses."""
+    seed: int,
+) -> _Rated:
+    """A rating that is a number, or nothing (nan) of a model that a draw misses."""
+    rng = np.random.default_rng(seed)
     units = int(tally.sessions.counts.sum())
     size = draws if rated and units >= MIN_UNITS else 0
     chunks = [
@@ -312,8 +300,10 @@ def _sampled(
     ]
     drawn = np.concatenate([np.zeros((0, len(rated))), *chunks])
     missed = np.isnan(drawn)
+    lowest, highest = (np.where(missed, end, drawn) for end in (-np.inf, np.inf))
     bounded = int((~missed.any(axis=1)).sum())
-    return Sample(np.where(missed, -np.inf, drawn), np.where(missed, np.inf, drawn), bounded, units)
+    fitted = rate(tally.sessions.counts[None, :])[0]
+    return fitted, Sample(lowest, highest, bounded, units)
 
 
 def _above(sample: Sample, models: Sequence[str]) -> dict[tuple[str, str], float]:

@@ -220,7 +220,7 @@ class AblationForm(forms.Form):
         coerce=int,
         empty_value=None,
         required=False,
-        help_text=_("Everybody: each annotator by themselves, then all together."),
+        help_text=_("Everybody: each annotator separately, then all combined."),
     )
     scenario = forms.ChoiceField(
         label=_("Scenario"),
@@ -234,8 +234,9 @@ class AblationForm(forms.Form):
         label=_("Judge"),
         widget=forms.CheckboxSelectMultiple,
         help_text=_(
-            "The first distils and judges. The variation of models uses several: each judges under "
-            "the preferences that each has distilled. With judge prompts each is asked by each."
+            "The first judge distils and judges. To vary models, choose several: each judges "
+            "under the preferences distilled by each. To vary judge prompts, each judge uses "
+            "each prompt."
         ),
     )
     verdict = forms.ChoiceField(
@@ -297,7 +298,10 @@ class PairingForm(forms.Form):
         required=False,
         min_value=1,
         max_value=MOST_SAMPLED,
-        help_text=_("Of the sample, or of each batch. A batch without one is a tenth of all."),
+        help_text=_(
+            "Size of the sample or of each batch. A batch without a size is a tenth of all "
+            "comparisons."
+        ),
     )
     verdicts = forms.ChoiceField(
         label=_("Verdicts that decide the next batch"),
@@ -309,13 +313,13 @@ class PairingForm(forms.Form):
         required=False,
     )
     incomplete = forms.BooleanField(
-        label=_("Next batch even if verdicts on the last one are missing"), required=False
+        label=_("Create the next batch even if the last one lacks verdicts"), required=False
     )
     cap = forms.IntegerField(
-        label=_("Comparisons of two models on one prompt, at most"),
+        label=_("Max comparisons per model pair and prompt"),
         min_value=1,
         max_value=1000,
-        help_text=_("More than one where models gave several responses to it."),
+        help_text=_("Use more than 1 where models gave several responses to a prompt."),
     )
     scenarios = forms.MultipleChoiceField(
         label=_("Scenarios"),
@@ -404,7 +408,7 @@ class EvaluationForm(forms.Form):
     memory_judge = forms.ChoiceField(
         label=_("Memory builder"),
         required=False,
-        help_text=_("Who writes the users' memories. The judges chosen above score turns by them."),
+        help_text=_("Writes the users' memories, by which the judges chosen above score turns."),
     )
     level = forms.ChoiceField(label=_("What to score"), choices=choices_of(Level), required=False)
     draws = forms.IntegerField(

@@ -43,7 +43,7 @@ _NAMES: Final = {
     "pooling": _("scenarios"),
     "mode": _("selection"),
     "difference_penalty": _("penalty for a difference between the orders"),
-    "combine": _("stands in for the annotator"),
+    "combine": _("stand-in for the annotator"),
     "verdict_rule": _("verdict reading"),
     "prompt": _("judge prompt"),
     "distil_prompt": _("preference length"),

@@ -369,7 +369,7 @@ def test_a_weighted_vote_stands_above_the_selected_set(viewer):
     assert "Decided by the weighted vote" in voted
     assert "shuffled" not in voted.split("</h1>")[0]
     rows = tight(viewer.get(f"{ROWS}?dataset=study&judge=lexical&voice=own"))
-    assert "Decided by what stands in for the annotator" in rows
+    assert "Decided by the annotator's stand-in" in rows
     assert "own_gain" in viewer.get(CSV).content.decode()
 
 

@@ -132,7 +132,7 @@ def test_people_s_ratings_by_model(viewer, django_assert_max_num_queries):
     page = text(answer)
     assert "alpha less beta" in page
     assert "Mean score by scenario" in page
-    assert "How detailed were the single suggestions" in page
+    assert "How detailed were the individual suggestions" in page
     assert "Evaluator" not in page  # there is none
 
 
@@ -201,7 +201,7 @@ def test_an_evaluator_s_scores_are_said_to_be_its_own(viewer):
     address = f"{PAGE}?dataset=talks&run={run.pk}&voice=judge"
     assert address.replace("&", "&amp;") in viewer.get(f"/runs/{run.pk}/").content.decode()
     page = text(viewer.get(PAGE + "?voice=judge"))
-    assert "Scores by lexical in the users' stead" in page
+    assert "Scores by lexical on the users' behalf" in page
     assert f'href="/runs/{run.pk}/"' in page
     found = models(viewer.get(PAGE + "?voice=judge"))
     assert {row.mean.value for row in found.values()} == {4.0}

@@ -312,7 +312,7 @@ def test_a_manager_starts_an_evaluation_and_sees_before_what_it_takes(client):
     offered = client.get(NEW).context["form"].fields["evaluators"].choices
     assert all(name != label for name, label in offered)
     assert client.get(ESTIMATE).status_code == 405
-    assert "No call: there is nothing left to ask." in tight(client.post(ESTIMATE, form))
+    assert "No calls: there is nothing left to ask." in tight(client.post(ESTIMATE, form))
     with FakeLlm() as server:
         make_endpoint(name="fake", base_url=server.base_url)
         asked = {**form, "judges": ["fake"]}
@@ -385,7 +385,7 @@ def test_finished_runs_stand_side_by_side(viewer, scoring, django_assert_max_num
     assert '<td class="n">120</td>' in whole
     assert 'bob</th><td class="n">12</td>' in whole
     assert "<b>0.00</b>" in whole
-    assert f'href="/runs/{open_run}/"' in whole.split("Not finished, so without figures:")[1]
+    assert f'href="/runs/{open_run}/"' in whole.split("Not finished yet, so without figures:")[1]
     part = tight(viewer.get(RUNS + asked, headers={"HX-Request": "true"}))
     assert part.startswith('<section class="card" id="satisfaction-runs">')
     assert part in whole

@@ -53,9 +53,9 @@ def make_study_of_writing(page):
     steps.click(page.get_by_label("Quick Li"))
     steps.click(page.get_by_label("Slow Wu"))
     page.get_by_label("Annotators for each item").fill("2")
-    expect(counts).to_contain_text(re.compile(r"4\s*answers wanted"))
+    expect(counts).to_contain_text(re.compile(r"4\s*answers needed"))
     page.get_by_label("Name").fill("Pilot")
-    page.get_by_label("Gold items, %").fill("50")
+    page.get_by_label("Gold items (%)").fill("50")
     steps.click(page.get_by_role("button", name="Create study"))
     expect(page.locator("#drawn")).to_contain_text("0 gold")
     steps.click(page.get_by_role("button", name="A is better").first)
@@ -165,3 +165,23 @@ def test_the_quality_of_a_study_too_short_for_repeats_fits_a_phone(open_page):
     )
     expect(page.get_by_text("the study is too short for more")).to_be_visible()
     assert_accessible(page)
+
+
+def test_a_form_that_changes_while_it_is_counted_is_counted_once_more_and_logs_nothing(
+    open_page, dataset
+):
+    page = open_page(f"/studies/new/?dataset={dataset.slug}", user=make_user(role="MANAGER"))
+    counts = page.locator("#counts")
+    expect(counts).to_contain_text(re.compile(r"4\s*pairs"))
+    held = []
+    page.route(
+        re.compile("/counts/"),
+        lambda route: route.continue_() if held else held.append(route),
+    )
+    page.get_by_label("Writing").check()
+    page.wait_for_timeout(500)  # it asks 300 ms after a change
+    page.get_by_label("Code").check()
+    page.get_by_label("Annotators for each item").fill("2")
+    page.wait_for_timeout(1000)
+    held[0].continue_()
+    expect(counts).to_contain_text(re.compile(r"8\s*answers wanted"))

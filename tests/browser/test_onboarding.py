@@ -56,7 +56,7 @@ def test_a_newcomer_comes_from_the_link_to_the_first_answer(open_page):
         page.get_by_role("group", name=group).get_by_role("checkbox").first.check()
     for group in ("Spending habits", "Anything else that fits"):
         page.get_by_role("group", name=group).get_by_label("None of these").check()
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
 
     expect(page.get_by_role("heading", name="Guidelines")).to_be_visible()
     page.get_by_role("button", name="I have read the guidelines").click()
@@ -93,7 +93,7 @@ def test_new_guidelines_come_before_the_answer_that_was_not_sent_yet(open_page):
     publish_guidelines(study=study.slug, text="Read both twice.", since=1, by=make_manager())
     press_answer(page, "1")
     expect(page.get_by_text("Complete the step before the next item")).to_be_visible()
-    page.get_by_role("link", name="Go to next item").click()
+    page.get_by_role("link", name="Continue").click()
     expect(page.locator(".changes ins")).to_have_text("twice")
     page.get_by_role("button", name="I have read the guidelines").click()
     expect_progress(page, "0 of 2")  # the item is there again

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Final
 
 import numpy as np
@@ -22,13 +23,14 @@ from annotation.core.refusals import Refused
 from sensejudge_site.benches import Bench, BenchFigure
 from sensejudge_site.benches.coverage.findings import FINDINGS
 from sensejudge_site.benches.coverage.judged import LABELLED, corrected_figures
-from sensejudge_site.benches.coverage.pairs import leaderboard_figures, trust_figures
+from sensejudge_site.benches.coverage.pairs import trust_figures
 from sensejudge_site.benches.coverage.people import (
     agreement_figures,
     model_figures,
     satisfaction_figures,
 )
-from sensejudge_site.benches.coverage.sampling import Measure
+from sensejudge_site.benches.coverage.rankings import leaderboard_figures, style_figures
+from sensejudge_site.benches.coverage.sampling import Found, Measure
 
 SIMULATIONS: Final = 500
 UNITS: Final = (10, 30, 100)
@@ -40,12 +42,16 @@ PAGES: Final[dict[str, Measure]] = {
     "trust": trust_figures,
     "agreement": agreement_figures,
     "leaderboard": leaderboard_figures,
+    "style": style_figures,
     "satisfaction": satisfaction_figures,
     "models": model_figures,
     "corrected": corrected_figures,
 }
 UNITS_OF: Final = {"corrected": LABELLED}
 """Of pages with other numbers than UNITS: labels here."""
+OF_AS_MANY: Final = "Elo"
+"""How figures begin whose true value is their mean over samples of as many units: points grow with
+the number of comparisons."""
 
 
 def run(*, simulations: int = SIMULATIONS, figure: str = "", findings: int = 0) -> Bench:
@@ -84,15 +90,19 @@ def _page(page: str, measure: Measure, *, simulations: int, begins: str) -> Iter
     sizes = UNITS_OF.get(page, UNITS)
     for units in sizes if truth else ():
         rng = np.random.default_rng([_SEED, units])
-        for _ in range(simulations):
-            found = measure(rng, units, DEFAULT_DRAWS)
-            for name, true in truth.items():
-                interval = found[name][1]
-                stated[name, units] += interval is not None
-                held[name, units] += _holds(interval, true)
+        samples = [measure(rng, units, DEFAULT_DRAWS) for _ in range(simulations)]
+        for name, of_many in truth.items():
+            true = _mean(samples, name) if name.startswith(OF_AS_MANY) else of_many
+            intervals = [found[name][1] for found in samples]
+            stated[name, units] = sum(interval is not None for interval in intervals)
+            held[name, units] = sum(_holds(interval, true) for interval in intervals)
     for name in truth:
         counts = [(units, held[name, units], stated[name, units]) for units in sizes]
         yield from _row(f"{page} {name}", counts, simulations)
+
+
+def _mean(samples: Sequence[Mapping[str, Found]], name: str) -> float:
+    return fmean(value for found in samples if (value := found[name][0]) is not None)
 
 
 def _holds(interval: Interval | None, true: float | None) -> bool:

@@ -1,4 +1,4 @@
-"""Judges and people who compare responses: the figures of Trust and of the leaderboard."""
+"""Judges and people who compare responses: the figures of Trust."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import Interval
 from benchmark.core.accuracy import JudgedColumns, accuracy, gain
 from benchmark.core.bias import consistency, human_position_bias, judge_position_bias
-from benchmark.core.bradley_terry import VerdictCounts
 from benchmark.core.decisions import ABSENT, Winners
 from benchmark.core.length_bias import Sized, length_bias, length_errors
 from benchmark.core.personal import human_agreement
-from benchmark.core.ranking import ModelRating, bradley_terry, win_rates
 from benchmark.core.self_preference import Rivals, self_preference
 from benchmark.core.trust import HumanLabel
 from sensejudge_site.benches.coverage.sampling import (
@@ -146,42 +144,3 @@ class _Figure(Protocol):
 
 def _of(figure: _Figure) -> Found:
     return figure.value, figure.interval
-
-
-_MODELS: Final = ("a", "b", "c", "d")
-_STRENGTHS: Final = np.array([0.75, 0.25, -0.25, -0.75])
-_MATCHINGS: Final = np.array([[[0, 1], [2, 3]], [[0, 2], [1, 3]], [[0, 3], [1, 2]]])
-_SPREAD: Final = 0.5
-"""Of a model's strength over sessions, in log-odds."""
-_TIED: Final = 0.15
-
-
-def leaderboard_figures(rng: Random, units: int, draws: int) -> Mapping[str, Found]:
-    """Four models whose strengths differ by session; a session pairs all of them once or twice."""
-    matching = members(rng, units, most=2)
-    session = np.repeat(matching, 2)
-    strength = _STRENGTHS + _SPREAD * rng.standard_normal((units, len(_MODELS)))
-    one, other = _MATCHINGS[rng.integers(len(_MATCHINGS), size=len(matching))].reshape(-1, 2).T
-    odds = strength[session, one] - strength[session, other]
-    won = np.where(rng.random(len(session)) < 1 / (1 + np.exp(-odds)), 1.0, 0.0)
-    won = np.where(rng.random(len(session)) < _TIED, 0.5, won)
-    outcomes = [
-        VerdictCounts(_MODELS[first], _MODELS[second], share, 1 - share, unit)
-        for first, second, share, unit in zip(
-            one.tolist(), other.tolist(), won.tolist(), session.tolist(), strict=True
-        )
-    ]
-    rates = {rate.model: (rate.value, rate.interval) for rate in win_rates(outcomes)}
-    ranking = bradley_terry(outcomes, draws=draws, seed=_SEED)
-    ratings = {row.model: _rating(row) for row in ranking.models}
-    found: dict[str, Found] = {}
-    for model in _MODELS[:2]:
-        found[f"win rate, model {model}"] = rates[model]
-        found[f"rating, model {model}"] = ratings[model]
-    return found
-
-
-def _rating(row: ModelRating) -> Found:
-    if row.low is None or row.high is None:
-        return row.rating, None
-    return row.rating, Interval(row.low, row.high)

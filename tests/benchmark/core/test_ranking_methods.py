@@ -102,7 +102,10 @@ def test_drawn_wins_are_those_of_the_drawn_sessions():
     tally = OutcomeCells.of(rows)
     drawn = tally.sessions.draw(np.random.default_rng(3), 5)
     assert drawn.sum(axis=1).tolist() == [40] * 5
-    counts = tally.cells_of(drawn)
+    sessions = tally.sessions
+    counts = np.zeros((5, len(tally.counts)))
+    for block, cell, times in zip(sessions.block, sessions.cell, sessions.times, strict=True):
+        counts[:, cell] += drawn[:, block] * times
     expected = np.zeros((5, 5, 5))
     for cell, (a, b) in enumerate(zip(tally.first, tally.second, strict=True)):
         expected[:, a, b] += counts[:, cell] * tally.wins_first[cell]
@@ -151,7 +154,7 @@ def test_win_rates_rank_models_that_never_lost_too():
 def test_all_ties_leave_nobody_first():
     """Two models, twelve ties: each is first in half of the draws, by every method."""
     rows = [VerdictCounts("x", "y", 0.5, 0.5) for _ in range(12)]
-    for method in (RatingMethod.BRADLEY_TERRY, RatingMethod.WIN_RATE):
+    for method in RatingMethod:
         ranking = rank_models(rows, method, draws=50, seed=1)
         assert ranking.first == {"x": 0.5, "y": 0.5}
         assert [row.rank for row in ranking.models] == [1, 1]
@@ -163,16 +166,22 @@ def test_who_is_first_adds_up_to_one():
         assert sum(rank_models(rows, method, draws=100, seed=1).first.values()) == pytest.approx(1)
 
 
-def test_elo_of_very_many_comparisons_has_no_interval(monkeypatch):
-    """Ten comparisons leave time for 100 orders of the 200: the ends of 100 draws say little."""
-    rows = games(("x", "y", 6), ("y", "x", 4))
-    assert not rank_models(rows, RatingMethod.ELO, seed=1).too_many
-    monkeypatch.setattr("benchmark.core.elo._MOST_STEPS", 1000)
-    ranking = rank_models(rows, RatingMethod.ELO, seed=1)
-    assert (ranking.too_many, ranking.draws, ranking.first) == (True, 0, {})
-    assert ranking.models[0].rating > 1000
-    assert [(row.low, row.rank_low) for row in ranking.models] == [(None, None)] * 2
-    assert not rank_models(rows, RatingMethod.WIN_RATE, seed=1).too_many
+def test_elo_of_many_comparisons_is_bradley_terry_and_so_is_its_interval():
+    rows = games(("x", "y", 900), ("y", "x", 600), ("x", "z", 700), ("z", "y", 800))
+    elo, odds = (
+        by_model(rank_models(rows, method, draws=500, seed=1).models)
+        for method in (RatingMethod.ELO, RatingMethod.BRADLEY_TERRY)
+    )
+    for model in "xyz":
+        for found in ("rating", "low", "high"):
+            one, other = getattr(elo[model], found), getattr(odds[model], found)
+            assert one == pytest.approx(other, abs=1)
+
+
+def test_elo_counts_a_comparison_once_however_many_verdicts_it_has():
+    one, three = [VerdictCounts("x", "y", 1, 0)], [VerdictCounts("x", "y", 3, 0)]
+    found = [by_model(rank_models(rows, RatingMethod.ELO).models)["x"] for rows in (one, three)]
+    assert [row.rating for row in found] == [1002, 1002]
 
 
 def test_elo_ranks_with_the_anchor_at_1000():
@@ -182,7 +191,7 @@ def test_elo_ranks_with_the_anchor_at_1000():
     found = by_model(ranking.models)
     assert found["y"].rating == pytest.approx(1000)
     assert found["x"].low < found["x"].rating < found["x"].high
-    assert ranking.draws == 200
+    assert ranking.draws == 1000
     assert ranking == rank_models(rows, RatingMethod.ELO, draws=1000, seed=1, anchor="y")
     free = by_model(rank_models(rows, RatingMethod.ELO, draws=0).models)
     assert sum(row.rating for row in free.values()) == pytest.approx(3000)

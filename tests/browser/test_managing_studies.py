@@ -184,4 +184,4 @@ def test_a_form_that_changes_while_it_is_counted_is_counted_once_more_and_logs_n
     page.get_by_label("Annotators for each item").fill("2")
     page.wait_for_timeout(1000)
     held[0].continue_()
-    expect(counts).to_contain_text(re.compile(r"8\s*answers wanted"))
+    expect(counts).to_contain_text(re.compile(r"8\s*answers needed"))

@@ -23,7 +23,7 @@ class BenchmarkConfig(AppConfig):
             gettext_noop("Ablation"),
             "benchmark.services.ablation_runs.ABLATE",
             {
-                "vary": gettext_noop("What to vary"),
+                "vary": gettext_noop("Varied setting"),
                 **{f"vary={each.value}": each.label for each in Vary},
                 "scenario": gettext_noop("Scenario"),
                 "scenario=": gettext_noop("all"),
@@ -64,7 +64,7 @@ class BenchmarkConfig(AppConfig):
             gettext_noop("Planned comparisons"),
             "benchmark.services.pairing_runs.PAIR",
             {
-                "kind": gettext_noop("Which comparisons"),
+                "kind": gettext_noop("Comparisons to create"),
                 **{f"kind={each.value}": each.label for each in PairingKind},
                 "anchor": gettext_noop("Anchor model"),
                 "scenarios": gettext_noop("Scenarios"),

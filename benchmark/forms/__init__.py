@@ -214,7 +214,7 @@ class AblationForm(forms.Form):
     """What to vary, on whose labels, by which judges; the dataset is chosen before."""
 
     dataset = forms.CharField(widget=forms.HiddenInput)
-    vary = forms.ChoiceField(label=_("What to vary"), choices=choices_of(Vary))
+    vary = forms.ChoiceField(label=_("Varied setting"), choices=choices_of(Vary))
     annotator = forms.TypedChoiceField(
         label=_("Annotator"),
         coerce=int,
@@ -240,7 +240,7 @@ class AblationForm(forms.Form):
         ),
     )
     verdict = forms.ChoiceField(
-        label=_("How to read verdicts"),
+        label=_("Verdict reading"),
         choices=choices_of(VerdictRule),
         initial=VerdictRule.STRICT.value,
         required=False,
@@ -290,7 +290,7 @@ class PairingForm(forms.Form):
     """A plan of comparisons, who would judge them, and whose verdicts an adaptive plan goes by."""
 
     kind = forms.ChoiceField(
-        label=_("Which comparisons"), choices=choices_of(PairingKind), widget=forms.RadioSelect
+        label=_("Comparisons to create"), choices=choices_of(PairingKind), widget=forms.RadioSelect
     )
     anchor = forms.ChoiceField(label=_("Anchor model"), required=False)
     size = forms.IntegerField(
@@ -340,7 +340,7 @@ class PairingForm(forms.Form):
     seed = forms.IntegerField(label=_("Seed"), min_value=0, max_value=2_147_483_647)
     judge = forms.ChoiceField(
         label=_("Judge"),
-        help_text=_("Whose price is shown, and whose verdicts count if they are chosen above."),
+        help_text=_("Used to estimate the price, and for its verdicts if they are chosen above."),
     )
 
     def __init__(self, data: Any, *, dataset: Dataset) -> None:
@@ -410,7 +410,7 @@ class EvaluationForm(forms.Form):
         required=False,
         help_text=_("Writes the users' memories, by which the judges chosen above score turns."),
     )
-    level = forms.ChoiceField(label=_("What to score"), choices=choices_of(Level), required=False)
+    level = forms.ChoiceField(label=_("Scored items"), choices=choices_of(Level), required=False)
     draws = forms.IntegerField(
         label=_("Bootstrap draws"),
         min_value=0,

@@ -34,7 +34,7 @@ class ReplayForm(forms.Form):
         help_text=_("Endpoints write their answers; other models' responses are in the dataset."),
     )
     contexts = forms.MultipleChoiceField(
-        label=_("What candidates see"),
+        label=_("Context shown to candidates"),
         choices=choices_of(GenerationContext),
         widget=forms.CheckboxSelectMultiple,
         initial=[GenerationContext.PREFIX.value],

@@ -51,7 +51,7 @@ class CheckForm(forms.Form):
         help_text=_("The lexical judge compares in its own way only."),
     )
     verdict = forms.ChoiceField(
-        label=_("How to read verdicts"),
+        label=_("Verdict reading"),
         choices=choices_of(VerdictRule),
         initial=VerdictRule.STRICT.value,
         required=False,

@@ -166,7 +166,7 @@ class RunForm(forms.Form):
         % {"n": DEFAULT_SEED},
     )
     sampling = forms.ChoiceField(
-        label=_("How to draw dev comparisons"), choices=choices_of(SplitSampling), required=False
+        label=_("Sampling of dev comparisons"), choices=choices_of(SplitSampling), required=False
     )
     window = forms.ChoiceField(
         label=_("Conversation shown"),
@@ -184,7 +184,7 @@ class RunForm(forms.Form):
         ),
     )
     pooling = forms.ChoiceField(
-        label=_("Scenarios when learning"),
+        label=_("Preference scope"),
         choices=choices_of(Pooling),
         required=False,
         help_text=_(
@@ -193,7 +193,7 @@ class RunForm(forms.Form):
         ),
     )
     mode = forms.ChoiceField(
-        label=_("How to select preferences"),
+        label=_("Preference selection"),
         choices=choices_of(SelectionMode),
         required=False,
         help_text=_(
@@ -211,7 +211,7 @@ class RunForm(forms.Form):
         ),
     )
     targets = forms.ChoiceField(
-        label=_("What to judge"),
+        label=_("Comparisons to judge"),
         required=False,
         help_text=_(
             "Agreement is measured on labelled comparisons that nothing was learned from. The rest "
@@ -235,7 +235,7 @@ class RunForm(forms.Form):
         ),
     )
     turn_targets = forms.ChoiceField(
-        label=_("Which responses to score"),
+        label=_("Responses to score"),
         required=False,
         help_text=_(
             "Agreement needs a run over all rated responses. Anything else is scored on the "
@@ -244,7 +244,7 @@ class RunForm(forms.Form):
         ),
     )
     history_in = forms.ChoiceField(
-        label=_("Whose conversations"),
+        label=_("Conversations"),
         required=False,
         help_text=_(
             "One annotator can stand in for everybody: all conversations are then scored by "
@@ -287,7 +287,7 @@ class RunForm(forms.Form):
         ),
     )
     verdict = forms.ChoiceField(
-        label=_("How to read verdicts"),
+        label=_("Verdict reading"),
         choices=VERDICTS,
         widget=LimitedChoices,
         required=False,
@@ -302,7 +302,7 @@ class RunForm(forms.Form):
         help_text=_("Writes the users' memories, by which the judges chosen above score turns."),
     )
     level = forms.ChoiceField(
-        label=_("What to score"),
+        label=_("Scored items"),
         choices=choices_of(Level),
         required=False,
     )

@@ -88,7 +88,7 @@ def test_figures_rows_and_disagreements_lead_to_one_another(viewer):
     stage, ann, run = study()
     queue = f"dataset=study&amp;run={run.pk}s&amp;annotator={ann.pk}"
     page = text(viewer.get("/trust/"))
-    assert f'<a href="/trust/disagreements/?{queue}">Where they disagree</a>' in page
+    assert f'<a href="/trust/disagreements/?{queue}">See disagreements</a>' in page
     one = stage.comparisons["Writing"][0].pk
     rows = text(viewer.get(f"{ROWS}?of=own"))
     assert f'href="/trust/disagreements/{one}/{ann.pk}/?{queue}"' in rows

@@ -55,6 +55,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "done": done,
         "next": next((step for step, is_done in done.items() if not is_done), ""),
         "study": study[0] if study else "",
+        "only": own[0] if len(own) == 1 else "",
         "import_form": ImportForm(),
     }
     return render(request, "start.html", context)

@@ -29,6 +29,10 @@
     if (target.closest(".menu .close")) closeMenu(menu);
   });
 
+  /* What is opened to be typed into has the focus. */
+  const focusOpened = ({ target }) => target.open && target.querySelector("[data-focus]")?.focus();
+  document.addEventListener("toggle", focusOpened, true); // it does not bubble
+
   /* Filters apply as soon as they change; without this file their button does it. */
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-auto]");

@@ -256,6 +256,7 @@ class StudyForm(RuleFields):
     name = forms.CharField(
         label=_("Name"),
         max_length=200,
+        widget=forms.TextInput(attrs={"autofocus": True}),
         help_text=_("Shown to annotators and used in the study's address."),
     )
     kind = forms.ChoiceField(

@@ -185,7 +185,8 @@ def _page(slug: str) -> tuple[Study, StudyPage]:
 def new_study(request: SignedInRequest) -> HttpResponse:
     """Plan a study: first the dataset, then the rest."""
     datasets = dataset_choices()
-    dataset = request.GET.get("dataset", "")
+    only = datasets[0][0] if len(datasets) == 1 else ""
+    dataset = request.GET.get("dataset", only)
     if dataset not in dict(datasets):
         return render(request, "annotation/new_study.html", {"datasets": datasets})
     form = StudyForm(

@@ -38,6 +38,7 @@ from judging.core.rules import Level
 from judging.core.verdicts import VerdictRule
 from judging.core.votes import VoteRule
 from judging.services.judges import LEXICAL, comparing_judges
+from judging.templatetags.run_settings import evaluator_label
 
 RULES: Final = [
     (VoteRule.DEFAULT.value, _("even split: one half")),
@@ -428,7 +429,7 @@ class EvaluationForm(forms.Form):
         """Offer the datasets with ratings, the evaluators of this program, and the endpoints."""
         super().__init__(data, **kwargs)
         datasets = [(each.slug, str(each)) for each in with_ratings()]
-        ours = [(name, name) for name in DEFAULT_EVALUATORS if name != STORED]
+        ours = [(name, evaluator_label(name)) for name in DEFAULT_EVALUATORS if name != STORED]
         ours.append((STORED, gettext("every judge that has scored these turns")))
         names = [(name, name) for name in comparing_judges()]
         judges = [each for each in names if each[0] != LEXICAL]

@@ -79,6 +79,8 @@ def rules_url(study):
 
 
 def test_a_new_study_begins_with_its_dataset(client, manager, dataset):
+    assert "form" in client.get(NEW).context  # the only one is chosen
+    make_dataset()
     page = client.get(NEW)
     assert dataset.name in page.content.decode()
     assert "form" not in page.context

@@ -14,8 +14,6 @@ from math import ceil, floor
 from statistics import median
 from typing import Final
 
-from numpy.random import RandomState
-
 from annotation.core.choices import LabelledEnum
 from annotation.core.formats.records import SessionRecord
 from annotation.core.refusals import gettext_noop
@@ -255,6 +253,8 @@ def split_users(
             "conversations in two or more scenarios"
         )
         raise ValueError(message)
+    from numpy.random import RandomState  # here alone: every command imports this file
+
     order = [drawn[place] for place in RandomState(seed).permutation(len(drawn))]
     return UserSplit(
         train=tuple(sorted(order[tests : tests + trains])),

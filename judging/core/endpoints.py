@@ -18,6 +18,8 @@ from judging.core.rules import LEARNED
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Baseline
 
 KEY_PREFIX: Final = "LLM_"
+FROM_SETTINGS: Final = "llm"
+"""The name of the endpoint that settings describe."""
 
 SITE_SECRETS: Final = frozenset({"SECRET_KEY", "DATABASE_URL", "CELERY_BROKER_URL"})
 """What opens the site itself: no list makes a key of it."""

@@ -12,9 +12,14 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import User
-from judging.core.endpoints import holds_key, lays_key_open, looks_like_key, may_be_asked
+from judging.core.endpoints import (
+    FROM_SETTINGS,
+    holds_key,
+    lays_key_open,
+    looks_like_key,
+    may_be_asked,
+)
 from judging.models import ModelEndpoint
-from judging.services.judges import FROM_SETTINGS
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

@@ -14,7 +14,7 @@ from annotation.core.choices import is_satisfied
 from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from annotation.queries.participants import names_of
-from judging.core.endpoints import Endpoint
+from judging.core.endpoints import FROM_SETTINGS, Endpoint
 from judging.core.prompt_edits import book_of
 from judging.core.prompts import LANGUAGES
 from judging.core.rubrics import TURNS_A_CHUNK, chunks, drawn
@@ -46,7 +46,6 @@ from judging.services.endpoints import RunBudgetHold, endpoint_of, endpoint_row_
 from judging.services.replies import RowReplyStore, was_answered_lately
 
 LEXICAL: Final = "lexical"
-FROM_SETTINGS: Final = "llm"
 BATCH_FILE: Final = "batch_file"
 """In the configuration of a run whose replies come by file: it never asks the endpoint itself."""
 STORED_AT_ONCE: Final = 64

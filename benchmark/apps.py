@@ -23,7 +23,7 @@ class BenchmarkConfig(AppConfig):
             gettext_noop("Ablation"),
             "benchmark.services.ablation_runs.ABLATE",
             {
-                "vary": gettext_noop("What to vary"),
+                "vary": gettext_noop("Varied setting"),
                 **{f"vary={each.value}": each.label for each in Vary},
                 "scenario": gettext_noop("Scenario"),
                 "scenario=": gettext_noop("all"),
@@ -64,7 +64,7 @@ class BenchmarkConfig(AppConfig):
             gettext_noop("Planned comparisons"),
             "benchmark.services.pairing_runs.PAIR",
             {
-                "kind": gettext_noop("Which comparisons"),
+                "kind": gettext_noop("Comparisons to create"),
                 **{f"kind={each.value}": each.label for each in PairingKind},
                 "anchor": gettext_noop("Anchor model"),
                 "scenarios": gettext_noop("Scenarios"),
@@ -72,11 +72,11 @@ class BenchmarkConfig(AppConfig):
                 "both_models": gettext_noop("Both responses must be by the chosen models"),
                 "variants": gettext_noop("Variants as models of their own"),
                 "size": gettext_noop("Number of comparisons"),
-                "cap": gettext_noop("Comparisons of two models on one prompt, at most"),
+                "cap": gettext_noop("Max comparisons per model pair and prompt"),
                 "verdicts": gettext_noop("Verdicts that decide the next batch"),
                 "verdicts_of": gettext_noop("Judge"),
                 "incomplete": gettext_noop(
-                    "Next batch even if verdicts on the last one are missing"
+                    "Create the next batch even if the last one lacks verdicts"
                 ),
             },
         )

@@ -86,9 +86,9 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
                     "has_scores",
                 ),
                 "description": _(
-                    "Unknown ones are checked by one small request each when a run first uses the "
-                    "endpoint, and again after its base URL or model changed. So are the context "
-                    "that it tells of and its speed."
+                    "Unknown capabilities are checked with one small request each when a run "
+                    "first uses the endpoint, and again after its base URL or model changes. The "
+                    "context length it reports and its speed are checked too."
                 ),
             },
         ),

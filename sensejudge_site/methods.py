@@ -1,6 +1,6 @@
-"""How each figure is computed, and what terms mean: docs/{methods,glossary}.md as pages.
+"""How figures are computed, what terms mean, what files hold: docs/*.md as pages.
 
-Each has a Chinese twin.
+All but docs/formats.md have a Chinese twin.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from django.conf import settings
 from django.utils.safestring import SafeString
+from django.utils.text import slugify
 
 from annotation.templatetags.look import markdown
 
@@ -66,6 +67,28 @@ def chapters(language: str) -> tuple[SafeString, list[MethodChapter]]:
 def glossary(language: str) -> dict[str, Term]:
     """The terms by anchor, in the order of the English ones; the language as for `chapters`."""
     return {anchor: Term(*rest) for anchor, *rest in _TERM.findall(_source("glossary", language))}
+
+
+_PART: Final = re.compile(r"^(#{1,3}) (.+)\n", re.MULTILINE)
+_LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+"""What leads to another file or place in Markdown: on the page its text stands alone."""
+
+
+@cache
+def formats() -> list[MethodChapter]:
+    """What can be imported, exported and read by commands; a format's anchor is its name."""
+    _before, *parts = _PART.split(_source("formats", "en"))
+    found: list[MethodChapter] = []
+    for level, title, text in zip(*(parts[at::3] for at in range(3)), strict=True):
+        name, colon, _rest = title.partition(":")
+        anchor = name if colon and level == "##" else slugify(title)
+        plain = title.replace("`", "")
+        section = MethodSection(anchor, plain, _rendered(_LINK.sub(r"\1", text)))
+        if level == "#":
+            found.append(MethodChapter(section, []))
+        else:
+            found[-1].figures.append(section)
+    return found
 
 
 def _source(name: str, language: str) -> str:

@@ -14,7 +14,7 @@ from judging.core.formats.detect import ALL_FORMATS
 from judging.queries.run_lists import is_under_way
 from judging.queries.runs import has_verdicts
 from judging.services.recorded import import_any
-from sensejudge_site.views import SignOut, glossary, home, methods, set_theme, start
+from sensejudge_site.views import SignOut, formats, glossary, home, methods, set_theme, start
 
 # There are no maps here. Otherwise a server's first description of the API starts 36 processes, a
 # compiler among them, that look for GDAL: 0.9 seconds of processor time.
@@ -30,6 +30,7 @@ handler500 = "sensejudge_site.middleware.server_error"
 urlpatterns = [
     path("", home, name="home"),
     path("start/", start, name="start"),
+    path("formats/", formats, name="formats"),
     path("glossary/", glossary, name="glossary"),
     path("methods/", methods, name="methods"),
     path("sign-in/", auth.LoginView.as_view(redirect_authenticated_user=True), name="sign-in"),

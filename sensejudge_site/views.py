@@ -22,6 +22,7 @@ from judging.queries.run_lists import has_runs
 from sensejudge_site.context_processors import THEMES
 from sensejudge_site.demo import SLUG
 from sensejudge_site.methods import chapters
+from sensejudge_site.methods import formats as file_formats
 from sensejudge_site.methods import glossary as terms_in
 
 ONE_YEAR = 365 * 24 * 3600
@@ -54,6 +55,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "done": done,
         "next": next((step for step, is_done in done.items() if not is_done), ""),
         "study": study[0] if study else "",
+        "only": own[0] if len(own) == 1 else "",
         "import_form": ImportForm(),
     }
     return render(request, "start.html", context)
@@ -83,6 +85,13 @@ def methods(request: HttpRequest) -> HttpResponse:
 def glossary(request: HttpRequest) -> HttpResponse:
     """What each term of the method means, in the reader's language."""
     return render(request, "glossary.html", {"terms": terms_in(get_language() or "")})
+
+
+@require_safe
+@login_required
+def formats(request: HttpRequest) -> HttpResponse:
+    """What files can be imported and exported hold, in English."""
+    return render(request, "formats.html", {"chapters": file_formats()})
 
 
 class SignOut(LogoutView):

@@ -29,6 +29,10 @@
     if (target.closest(".menu .close")) closeMenu(menu);
   });
 
+  /* What is opened to be typed into has the focus. */
+  const focusOpened = ({ target }) => target.open && target.querySelector("[data-focus]")?.focus();
+  document.addEventListener("toggle", focusOpened, true); // it does not bubble
+
   /* Filters apply as soon as they change; without this file their button does it. */
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-auto]");
@@ -45,6 +49,11 @@
     const known = [...(name.list?.options ?? [])].map((each) => each.value.toLowerCase());
     name.value = known.includes(told.toLowerCase()) ? "" : told;
     name.dataset.namesFile = name.value;
+  });
+
+  /* A page that says how far one is says it anew where the browser kept it whole for going back. */
+  window.addEventListener("pageshow", ({ persisted }) => {
+    if (persisted && document.querySelector(".done-of, .task-status")) location.reload();
   });
 
   /* A printed page says where it is from, and when. */
@@ -135,7 +144,7 @@
   document.addEventListener("htmx:responseError", (event) => {
     const { xhr, requestConfig } = event.detail;
     if (isSignedOut(xhr.status) && sayPrepared("notice-signed-out")) keepAnswer(requestConfig);
-    else fail(document.body.dataset.failed);
+    else fail(document.body.dataset[[404, 410].includes(xhr.status) ? "gone" : "failed"]);
   });
   for (const name of ["htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(name, () => fail(document.body.dataset.failed));
@@ -229,8 +238,9 @@
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr, requestConfig } = event.detail;
     const form = labelling();
-    if (!form || requestConfig.verb !== "post" || xhr.status >= 300) return;
-    if (requestConfig.elt !== form) return writeNow(); // a skip may be undone
+    if (!form || requestConfig.verb !== "post") return;
+    // A skip may be undone, and what was refused be sent again.
+    if (requestConfig.elt !== form || xhr.status >= 300) return writeNow();
     unwritten = null;
     dropDraft(form);
   });
@@ -355,11 +365,48 @@
   });
 
   /* data-key="2 1": each of these keys presses the element. Within a data-turn only while it is the
-     turn one is at (data-current), so that 1-5 rate that turn. Within data-settle not in the first
-     moment of a page: nobody has read it by then, the key was meant for the page before. While a
-     menu is open, keys are for it and what it holds alone; Escape and its own key close it. */
+     turn one is at (data-current), so that 1-5 rate that turn. While a menu is open, keys are for it
+     and what it holds alone; Escape and its own key close it. */
+  /* Within data-settle, what gave an answer gives none to the item that comes in its place at once: a
+     key or a button was pressed twice. Anything else counts; what does not, says so. */
   const SETTLE_MS = 250;
+  const SAID_MS = 2500;
   let shownAt = performance.now();
+  let answeredBy = null; // a key, or a button of the pointer; nothing yet since the page was loaded
+  let uncounted = false; // something was pressed while an answer was under way
+  const sayUncounted = () => {
+    uncounted = false;
+    const place = document.querySelector("[data-uncounted]");
+    if (!place) return;
+    place.textContent = place.dataset.uncounted;
+    setTimeout(() => (place.textContent = ""), SAID_MS);
+  };
+  const isCounted = (element, by, isAgain) => {
+    const form = element.closest("[data-settle]");
+    if (!form) return true;
+    if (form.matches(".htmx-request")) {
+      uncounted ||= by !== answeredBy; // said once the next item is there
+      return false;
+    }
+    if (isAgain && performance.now() - shownAt < SETTLE_MS) {
+      sayUncounted();
+      return false;
+    }
+    answeredBy = by;
+    return true;
+  };
+  document.addEventListener(
+    "click",
+    (event) => {
+      const button = event.target.closest?.("[data-settle] button");
+      if (!button || event.detail === 0) return; // a key pressed it
+      const by = `pointer ${button.value}`;
+      if (isCounted(button, by, by === answeredBy)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    },
+    { capture: true },
+  );
   const press = (element) => {
     if (!(element instanceof HTMLDetailsElement)) {
       element.click();
@@ -406,8 +453,7 @@
     const found = [...named].find((each) => isOpenToKeys(each) && menu?.contains(each) !== false);
     if (!found) return;
     event.preventDefault();
-    if (found.closest("[data-settle]") && performance.now() - shownAt < SETTLE_MS) return;
-    press(found);
+    if (isCounted(found, key, answeredBy === null || key === answeredBy)) press(found);
   });
 
   /* All that is folded of the context opens, for whoever needs the rest, and folds again. */
@@ -552,6 +598,7 @@
     offerSync();
     const form = labelling();
     if (form) restoreDraft(form);
+    if (uncounted) sayUncounted();
     fetchAhead();
     beginLease();
     turns().forEach(askReasons);

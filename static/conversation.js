@@ -106,6 +106,7 @@
     target.addEventListener("htmx:beforeOnLoad", leaveOut, { once: true });
   });
   document.addEventListener("htmx:afterSettle", () => {
+    if (!log()) return; // a refusal took the page's place
     showBusy();
     if (follow) toEnd();
   });

@@ -31,19 +31,28 @@
 
   const LATEX = {
     "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "…": "\\ldots{}",
-    "|": "\\textbar{}", "<": "\\textless{}", ">": "\\textgreater{}", "→": "$\\to$",
+    "|": "\\textbar{}", "<": "\\textless{}", ">": "\\textgreater{}", "→": "$\\to$", "−": "$-$", "×": "$\\times$",
+    "±": "$\\pm$", "≤": "$\\le$", "≥": "$\\ge$", "≈": "$\\approx$", "▲": "$\\triangle$", "′": "$'$",
+    "α": "$\\alpha$", "κ": "$\\kappa$", "ρ": "$\\rho$", "τ": "$\\tau$",
+  };
+  // pdfLaTeX knows Latin letters and these signs; what else a name has needs an engine and a font that do.
+  const IS_HAN = /[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]/;
+  const IS_OTHER = /[^\u0000-\u017f\u2010-\u2022]/;
+  const needed = (text) => {
+    if (IS_HAN.test(text)) return "\\usepackage{booktabs,ctex} and XeLaTeX";
+    return IS_OTHER.test(text) ? "\\usepackage{booktabs}, XeLaTeX and a font with these letters" : "\\usepackage{booktabs}";
   };
   // What begins a row is not read as an argument of the \\ or the rule before it: [2ex], *.
   const asLatex = (text, column) =>
-    text.replace(/[\\~^…|<>→]|[&%$#_{}]/g, (sign) => LATEX[sign] ?? `\\${sign}`)
+    text.replace(/[\\~^…|<>→−×±≤≥≈▲′ακρτ]|[&%$#_{}]/g, (sign) => LATEX[sign] ?? `\\${sign}`)
       .replace(/^(?=[[*])/, column ? "" : "{}")
-      .replace(/[\u00a0\u2009\u202f]/g, "~").replace(/–/g, "--").replace(/−/g, "$-$");
+      .replace(/[\u00a0\u2009\u202f]/g, "~").replace(/–/g, "--");
   const FORMATS = {
     latex: (rows, table, from) => {
       const [head, ...body] = rows.map((row) => `  ${row.map(asLatex).join(" & ")} \\\\`);
       const columns = rows[0].map((_text, column) => (isNumber(table, column) ? "r" : "l")).join("");
       return [
-        `% ${from} (needs \\usepackage{booktabs})`,
+        `% ${from}`, `% needs ${needed([head, ...body].join(""))}`,
         `\\begin{tabular}{${columns}}`, "  \\toprule", head, "  \\midrule", ...body, "  \\bottomrule",
         "\\end{tabular}", "",
       ].join("\n");

@@ -191,7 +191,7 @@ QUESTIONS: Final = (
     ),
     Question(
         "Detail",
-        "How detailed were the single suggestions, all in all?",
+        "How detailed were the individual suggestions overall?",
         ("Detailed", "Fair", "Brief"),
     ),
     Question(
@@ -201,7 +201,7 @@ QUESTIONS: Final = (
     ),
     Question(
         "Diversity",
-        "How varied was what the assistant offered in the whole conversation?",
+        "How varied were the assistant's suggestions over the whole conversation?",
         ("Varied", "Fair", "Monotonous"),
     ),
 )

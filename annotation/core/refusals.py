@@ -130,7 +130,7 @@ REFUSAL_TEXTS: Final = {
     ),
     "guidelines:unchanged": gettext_noop("Nothing has changed, so there is nothing to publish."),
     "import:archived": gettext_noop("A deleted dataset has this name. Choose another name."),
-    "import:columns": gettext_noop("This does not say which column is what."),
+    "import:columns": gettext_noop("This does not say what each column contains."),
     "import:dataset": gettext_noop("This name is used by a page of the site. Choose another one."),
     "import:empty": gettext_noop(
         "This file has no rows. A table needs a header and at least one row below it."
@@ -138,14 +138,14 @@ REFUSAL_TEXTS: Final = {
     "import:encoding": gettext_noop(
         "This file is not in UTF-8. In your spreadsheet, save it as “CSV UTF-8” and import that."
     ),
-    "import:expired": gettext_noop("This upload is no longer here. Choose the file again."),
+    "import:expired": gettext_noop("This upload is no longer available. Choose the file again."),
     "import:format": gettext_noop(
         "We could not recognise this file's format. Choose it under Format; for columns of your "
         "own, choose “Table of pairs or ratings (CSV)”."
     ),
     "import:line-ends": gettext_noop(
-        "The lines of this file end in a way that we cannot read. In your spreadsheet, save it as "
-        "“CSV UTF-8” and import that."
+        "We could not read the line endings of this file. In your spreadsheet, save it as “CSV "
+        "UTF-8” and import that."
     ),
     "import:name": gettext_noop("This name is too long for this dataset."),
     "import:outrun": gettext_noop(
@@ -175,8 +175,11 @@ REFUSAL_TEXTS: Final = {
         "This invitation link is not valid. It may be incomplete: copy the whole link."
     ),
     "invitation:withdrawn": gettext_noop("This invitation has been withdrawn."),
+    "labelling:closed": gettext_noop("This study is closed, so nothing was changed."),
     "labelling:not-allowed": gettext_noop("This study does not allow that answer."),
-    "labelling:not-open": gettext_noop("This study is not accepting answers right now."),
+    "labelling:not-open": gettext_noop(
+        "This study is paused, so nothing was changed. You can go on once it is open again."
+    ),
     "labelling:not-ready": gettext_noop(
         "Complete the step before the next item first, such as reading new guidelines. "
         "Then answer again."
@@ -238,7 +241,7 @@ REFUSAL_TEXTS: Final = {
     "reassignment:own-words": gettext_noop(
         "Nothing was changed: these conversations are the annotator’s own; nobody else can answer."
     ),
-    "study:empty": gettext_noop("They hold nothing that can be asked about in this way."),
+    "study:empty": gettext_noop("The selected items contain nothing to ask about in this way."),
     "study:no-draft": gettext_noop("Only a draft can be deleted. Close this study instead."),
     "study:rules": gettext_noop("Nothing was changed: these rules would affect existing answers."),
     "study:status": gettext_noop(

@@ -39,16 +39,18 @@ def held_phase(*, until: datetime, now: datetime, lease_minutes: int) -> HeldPha
 class MyStudy:
     """One of an annotator's studies, with how far they are; `dataset` is its short name.
 
-    `open` says whether it gives them items; `paused` that it would, were they not paused in it;
-    `withheld` that what they answered there is kept from them until the study is closed. `contact`
-    is whom they may ask; `completion` the code or address that they are shown in the end; `paid`
-    that their invitation has one; `skips` the skipped items, newest first, that keep them from it.
+    `open` says whether it gives them items; `closed` that it is over; `paused` that it would, were
+    they not paused in it; `withheld` that what they answered there is kept from them until the
+    study is closed. `contact` is whom they may ask; `completion` the code or address that they are
+    shown in the end; `paid` that their invitation has one; `skips` the skipped items, newest first,
+    that keep them from it.
     """
 
     rules: Rules
     dataset: str
     open: bool
     progress: Progress
+    closed: bool = False
     paused: bool = False
     withheld: bool = False
     contact: str = ""

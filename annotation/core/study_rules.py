@@ -47,13 +47,14 @@ class RuleFault(LabelledEnum):
 
     TOUCHED = (
         "study:touched",
-        gettext_noop(
-            "This changes what is asked, or which items there are: only a draft may change so."
-        ),
+        gettext_noop("This would change the questions or the items, which only a draft allows."),
     )
     OVERLAP_DOWN = (
         "study:overlap-down",
-        gettext_noop("It can only go up, or answers would be too many."),
+        gettext_noop(
+            "This can only be raised: a lower number would exceed it with the answers already "
+            "given."
+        ),
     )
 
 

@@ -99,7 +99,7 @@ class DecisionForm(forms.Form):
     rationale = forms.CharField(
         label=_("Rationale"),
         max_length=4000,
-        help_text=_("Why you decided so; saved with the answer."),
+        help_text=_("The reason for your decision; saved with the answer."),
         widget=forms.Textarea(attrs={"rows": 4}),
     )
     replaces = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)

@@ -41,6 +41,64 @@ _FORMAT_NAMES: Final = {
     "csv": _("Table of pairs or ratings (CSV)"),
 }
 
+_FORMAT_LINES: Final = {
+    "sensejudge": _(
+        "Everything SenseJudge stores, a line each: comparisons, conversations, labels "
+        "and gold answers."
+    ),
+    "pandalm": _("Two responses to an instruction, with the verdicts of three annotators."),
+    "recllmsim": _(
+        "Conversations of users with a model, each reply rated from 1 to 5, with task and "
+        "user profile."
+    ),
+    "sensebench": _("Dialogues without verdicts, sorted by topic."),
+    "mtbench-questions": _("Questions of one or more turns by category, without responses."),
+    "mtbench-answers": _("One model’s answers to questions that were imported before."),
+    "mtbench-references": _(
+        "Reference answers to questions that were imported before, for judges to read."
+    ),
+    "auto-j": _("Two responses to a prompt, with the better one as the gold answer."),
+    "rewardbench": _(
+        "A chosen and a rejected response to each prompt; the chosen one is the gold "
+        "answer. RewardBench 2 too."
+    ),
+    "uss": _(
+        "Dialogues as tab-separated lines, each system turn and the whole dialogue rated "
+        "from 1 to 5."
+    ),
+    "urs": _("A row a conversation, rated as a whole from 1 to 5, with the user’s intent."),
+    "labels-wide": _(
+        "What SenseJudge exports for spreadsheets: a row a comparison, a column an annotator."
+    ),
+    "csv": _(
+        "Your own spreadsheet: two responses or one rated response a row. The next page "
+        "asks what each column is."
+    ),
+    "llmbar": _(
+        "Two outputs for an instruction with a gold answer, and judges’ verdicts in both orders."
+    ),
+    "mtbench-votes": _("Votes of experts and judges on the answers of two models, a turn a row."),
+    "preference-pairs": _(
+        "Chosen and rejected responses with who chose: a person or a judge, as SenseJudge "
+        "exports them."
+    ),
+    "fastchat-pairs": _(
+        "A judge’s verdicts on two models’ answers in both orders, with its replies."
+    ),
+    "fastchat-singles": _("A judge’s grades from 1 to 10, one answer a row."),
+    "alpaca-eval": _("Two outputs for an instruction, with a judge’s preference between them."),
+    "alpaca-eval-outputs": _("One model’s outputs, one instruction a row."),
+    "judgebench": _("Two responses with a gold answer, and a judge’s verdicts in both orders."),
+    "arena-battles": _("Votes between two models, mostly without texts: enough for leaderboards."),
+    "arena-hard-questions": _("Prompts by category, without responses."),
+    "arena-hard-answers": _("One model’s answers to questions that were imported before."),
+    "arena-hard-judgments": _("A judge’s verdicts on a model against a baseline, in both orders."),
+    "sensejudge-labels": _("One annotator’s chosen and rejected responses, named by the file."),
+    "sensejudge-outputs": _(
+        "Judges’ replies under several preferences, one file a presentation order."
+    ),
+}
+
 
 class ImportForm(forms.Form):
     """A file, or one that is kept from an earlier try, and the dataset that it goes to."""
@@ -87,6 +145,9 @@ class ImportForm(forms.Form):
                 *((name, _FORMAT_NAMES.get(name, name)) for name in formats),
             ],
         )
+        self.described = [
+            (name, _FORMAT_NAMES.get(name, name), _FORMAT_LINES.get(name, "")) for name in formats
+        ]
 
 
 _NOT_IMPORTED: Final = ("", _("Not imported"))

@@ -99,7 +99,7 @@ class CompletionForm(forms.Form):
         max_length=500,
         required=False,
         help_text=_(
-            "For paid work: shown once no items are left for somebody, unless they skipped more "
+            "For paid work: shown to annotators who have no items left, unless they skipped more "
             "than they answered. In an https address, {worker} is replaced by the worker ID."
         ),
     )
@@ -293,9 +293,9 @@ class QuizForm(forms.Form):
 
 WORDS: Final = {
     "Memorization": _("Did the assistant forget what was said earlier in the conversation?"),
-    "Detail": _("How detailed were the single suggestions, all in all?"),
+    "Detail": _("How detailed were the individual suggestions overall?"),
     "Availability": _("How useful were the replies for such a task in real life?"),
-    "Diversity": _("How varied was what the assistant offered in the whole conversation?"),
+    "Diversity": _("How varied were the assistant's suggestions over the whole conversation?"),
     "No": _("No"),
     "Yes": _("Yes"),
     "Detailed": _("Detailed"),

@@ -85,7 +85,7 @@ class RuleFields(forms.Form):
     allow_tie = forms.BooleanField(
         label=_("Allow ties"),
         required=False,
-        help_text=_("Off, as in the SenseJudge paper: every pair gets a winner."),
+        help_text=_("Off by default, as in the SenseJudge paper: every pair gets a winner."),
     )
     allow_strength = forms.BooleanField(
         label=_("Ask how much better (“slightly” / “clearly”)"),
@@ -96,45 +96,45 @@ class RuleFields(forms.Form):
         label=_("Offer “both bad”"),
         required=False,
         initial=True,
-        help_text=_("A mark beside the answer; the better of the two is still chosen."),
+        help_text=_("An extra mark beside the answer; annotators still choose the better one."),
     )
     ask_hallucination = forms.BooleanField(
-        label=_("Ask of each reply whether it invents facts"), required=False
+        label=_("Ask whether each reply makes up facts"), required=False
     )
     ask_questionnaire = forms.BooleanField(
-        label=_("Ask four questions about each conversation as a whole"),
+        label=_("Ask four questions about the whole conversation"),
         required=False,
         help_text=_("Memory, detail, availability, diversity."),
     )
     reveal_turns = forms.BooleanField(
-        label=_("Show each turn only once the one before it is rated"),
+        label=_("Reveal each turn after the previous one is rated"),
         required=False,
         initial=True,
-        help_text=_("So that nobody judges a reply by what came of it."),
+        help_text=_("A reply is then judged without knowing what followed it."),
     )
     min_turns = forms.IntegerField(
-        label=_("Turns before a conversation may end"),
+        label=_("Minimum turns per conversation"),
         min_value=1,
         max_value=100,
         initial=3,
-        help_text=_("A person may always go on for longer."),
+        help_text=_("Participants can always continue for longer."),
     )
     gold_rate = PercentField(
-        label=_("Gold items, %"),
+        label=_("Gold items (%)"),
         highest=50,
         initial=0.05,
         help_text=_(
-            "Items whose answer is known, among the others; nobody can tell them apart. "
-            "There are no more than the dataset has gold answers."
+            "Items with a known answer, mixed in with the others; annotators cannot tell them "
+            "apart. Limited by the dataset's gold answers."
         ),
     )
     repeat_rate = PercentField(
-        label=_("Hidden repeats, %"),
+        label=_("Hidden repeats (%)"),
         highest=50,
         initial=0.05,
         help_text=_(
-            "Items that come a second time much later, pairs the other way round: they show "
-            "how steady an annotator is."
+            "Items shown again much later, pairs with their sides swapped; they measure an "
+            "annotator's consistency."
         ),
     )
     pause_gold_below = PercentField(
@@ -154,19 +154,19 @@ class RuleFields(forms.Form):
         min_value=1,
         max_value=1000,
         initial=5,
-        help_text=_("To gold items, or to repeats: one slip should not stop anybody."),
+        help_text=_("Answers to gold items, or to repeats; a single slip should not pause anyone."),
     )
     ask_profile = forms.BooleanField(
         label=_("Ask for the annotator profile first"),
         required=False,
-        help_text=_("Age, occupation, interests and the like; stored with each conversation."),
+        help_text=_("Age, occupation, interests and so on; saved with each conversation."),
     )
 
     contact = forms.CharField(
         label=_("Contact"),
         required=False,
         max_length=300,
-        help_text=_("Shown to annotators: an email address, or whom to ask."),
+        help_text=_("Shown to annotators: an email address or a name."),
     )
 
     def named(self, *names: str) -> list[BoundField]:
@@ -256,16 +256,17 @@ class StudyForm(RuleFields):
     name = forms.CharField(
         label=_("Name"),
         max_length=200,
-        help_text=_("Annotators see it. The address of the study is made from it."),
+        widget=forms.TextInput(attrs={"autofocus": True}),
+        help_text=_("Shown to annotators and used in the study's address."),
     )
     kind = forms.ChoiceField(
-        label=_("What is asked"),
+        label=_("Task"),
         choices=[
-            (StudyKind.PAIRWISE.value, _("Which of two responses is better")),
-            (StudyKind.SATISFACTION.value, _("How satisfying each reply of a conversation is")),
+            (StudyKind.PAIRWISE.value, _("Choose the better of two responses")),
+            (StudyKind.SATISFACTION.value, _("Rate each reply of a conversation")),
             (
                 StudyKind.CONVERSATION.value,
-                _("To talk with a model about a task, then rate its replies"),
+                _("Talk with a model about a task, then rate its replies"),
             ),
         ],
         widget=forms.RadioSelect,
@@ -297,7 +298,7 @@ class StudyForm(RuleFields):
         required=False,
         coerce=_plan_and_batch,
         empty_value=None,
-        help_text=_("Only those that were planned together from responses."),
+        help_text=_("Only the comparisons of one plan."),
     )
     sample = forms.IntegerField(
         label=_("Sample size"),
@@ -314,20 +315,20 @@ class StudyForm(RuleFields):
         required=False,
         choices=choices_of(Stratum),
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Where one has too few, the others fill the sample up."),
+        help_text=_("If one has too few, the others fill the sample."),
     )
     annotators = forms.MultipleChoiceField(
         label=_("Annotators"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("More can join later: by you, or by a link that you make on the study's page."),
+        help_text=_("You can add more later, or invite them with a link on the study's page."),
     )
     seed = forms.IntegerField(
         label=_("Seed"),
         min_value=0,
         max_value=2_147_483_647,
         initial=42,
-        help_text=_("Decides where gold items and hidden repeats stand among the others."),
+        help_text=_("Sets the positions of gold items and hidden repeats."),
     )
     guidelines = forms.CharField(
         label=_("Guidelines"),
@@ -341,7 +342,7 @@ class StudyForm(RuleFields):
         required=False,
         max_length=TEXT_CHARS,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text=_("What annotators agree to before anything else. Empty: they are not asked."),
+        help_text=_("What annotators must agree to first. Leave empty to skip this step."),
     )
 
     field_order = ("name", "kind", "scenarios", "annotators", "seed")
@@ -410,7 +411,7 @@ class StudyForm(RuleFields):
         """A balance needs a size; turns are asked for where people talk, and only there."""
         given = self.cleaned_data
         if given.get("strata") and "sample" in given and given["sample"] is None:
-            self.add_error("sample", _("Choose how many items to balance."))
+            self.add_error("sample", _("Enter a sample size to balance."))
         talks = given.get("kind") == StudyKind.CONVERSATION
         if talks and "min_turns" in self.fields and given.get("min_turns", 0) is None:
             self.add_error("min_turns", self.fields["min_turns"].error_messages["required"])

@@ -318,10 +318,12 @@ def part_joined(token: str, user: User) -> Participation | None:
 def skips_to_answer(part: Participation, progress: Progress, now: datetime) -> list[int]:
     """The skipped items that keep somebody from a completion code, newest first.
 
-    None where their invitation has no code. An item that others filled since cannot be answered any
-    more and keeps nobody from it.
+    None where their invitation has no code. What cannot be answered any more keeps nobody from it:
+    an item that others filled since, or any once the study is closed.
     """
-    if not (part.invitation and part.invitation.completion) or progress.skipped <= progress.done:
+    if part.study.status == StudyStatus.CLOSED or progress.skipped <= progress.done:
+        return []
+    if not (part.invitation and part.invitation.completion):
         return []
     items = open_skips(part.study, part.annotator_id, now)
     return items if len(items) > progress.done else []

@@ -52,6 +52,7 @@ from annotation.models import (
     PairwiseLabel,
     Participation,
     Response,
+    Role,
     SatisfactionLabel,
     Scenario,
     Session,
@@ -103,6 +104,7 @@ def _my_study(part: Participation, now: datetime) -> MyStudy:
         dataset=part.study.dataset.slug,
         open=part.study.status == StudyStatus.OPEN and part.paused_at is None,
         progress=progress,
+        closed=part.study.status == StudyStatus.CLOSED,
         paused=part.study.status == StudyStatus.OPEN and part.paused_at is not None,
         withheld=withholds(part.study),
         contact=part.study.contact,
@@ -259,10 +261,17 @@ def members_of(study: Study) -> QuerySet[Participation]:
 
 
 def annotator_choices() -> list[tuple[str, str]]:
-    """User and shown names of everybody who can sign in to label."""
-    return [
-        (user.username, str(user))
-        for user in User.objects.filter(is_active=True).order_by("username")
+    """User and shown names of everybody who can sign in to label, annotators first.
+
+    Managers and admins, who may see which items are gold, are named as such. Viewers change
+    nothing, so they are not offered.
+    """
+    rows = User.objects.filter(is_active=True).exclude(role=Role.VIEWER).order_by("username")
+    annotators = [(each.username, str(each)) for each in rows if each.role == Role.ANNOTATOR]
+    return annotators + [
+        (each.username, f"{each} ({each.get_role_display()})")
+        for each in rows
+        if each.role != Role.ANNOTATOR
     ]
 
 

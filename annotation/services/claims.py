@@ -95,6 +95,11 @@ def accept(
 
 
 _LOCK: Final = "UPDATE annotation_user SET is_active = is_active WHERE id = %(annotator)s"
+_LOCK_PART: Final = """
+UPDATE annotation_participation SET paused_at = NULL
+WHERE study_id = %(study)s AND annotator_id = %(annotator)s AND paused_at IS NULL
+"""
+"""Finds no row where they are paused or taken out; who is about to do that waits for the commit."""
 _TRIES: Final = 50  # as many annotators may snatch an item away in the same instant
 
 
@@ -103,6 +108,7 @@ class RefusalCode(StrEnum):
 
     NOT_YOURS = "labelling:not-yours"
     NOT_OPEN = "labelling:not-open"
+    CLOSED = "labelling:closed"
     TAKEN = "labelling:taken"
     NOT_ALLOWED = "labelling:not-allowed"
     NOT_READY = "labelling:not-ready"
@@ -127,7 +133,7 @@ def next_task(
         return _nothing(part, annotator, now)
     claim = claim_at_hand(row, annotator.pk) or _claim_next(row, annotator, now, language)
     if claim is None:
-        return _nothing(part, annotator, now)
+        return _nothing(part_of(study, annotator), annotator, now)
     _renew(claim, row, now)
     task = task_of(claim, row, now)
     previous = finished_item(row, annotator.pk, changed) if changed else None
@@ -222,10 +228,12 @@ def open_part_of(slug: str, annotator: User, *, kind: StudyKind | None = None) -
     """The annotator's part in a study that takes answers, and theirs.
 
     Raises:
-        Refused: not theirs or not of this kind, the study not open, or they are paused in it; A
-            step before labelling is open.
+        Refused: not theirs or not of this kind, the study paused or closed, or they are paused in
+            it; A step before labelling is open.
     """
     part = part_of(slug, annotator, kind=kind)
+    if part.study.status == StudyStatus.CLOSED:
+        raise Refused(RefusalCode.CLOSED)
     if part.study.status != StudyStatus.OPEN:
         raise Refused(RefusalCode.NOT_OPEN)
     if part.paused_at is not None:
@@ -246,6 +254,24 @@ def own_claim(study: Study, item: int, annotator: User) -> Claim:
     return claim
 
 
+def lock(annotator: int) -> None:
+    """Have everything else that locks this annotator wait until the commit.
+
+    Two tabs must not claim two items, nor choose two presentation orders from the same counts.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK, {"annotator": annotator})
+
+
+def _still_gets_items(study: Study, annotator: int) -> bool:
+    """Whether an annotator is in a study and not paused in it, and stays so until the commit."""
+    lock(annotator)
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK_PART, {"study": study.pk, "annotator": annotator})
+        found: bool = cursor.rowcount == 1
+        return found
+
+
 def was_taken_back(claim: Claim) -> bool:
     """Whether a manager took the item from its annotator: a released claim that has an end."""
     return claim.state == ClaimState.RELEASED and claim.finished_at is not None
@@ -258,13 +284,11 @@ def hold(claim: Claim, study: Study, now: datetime, *, anew: bool = True) -> Non
 
     Raises:
         Refused: `labelling:taken` where the lease ran out and others filled the item, or
-            `labelling:not-yours` where the annotator was just taken out of the study.
+            `labelling:not-yours` where the annotator was just paused or taken out of the study.
     """
     if claim.state in {ClaimState.ACTIVE, ClaimState.DONE}:
         return
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK, {"annotator": claim.annotator_id})
-    if not Participation.objects.filter(study=study, annotator=claim.annotator_id).exists():
+    if not _still_gets_items(study, claim.annotator_id):
         raise Refused(RefusalCode.NOT_YOURS)
     if not _take_again(claim, study, now, claims_on(claim.item), anew=anew):
         raise Refused(RefusalCode.TAKEN)
@@ -304,10 +328,8 @@ def _renew(claim: Claim, study: Study, now: datetime) -> None:
 
 @transaction.atomic
 def _claim_next(study: Study, annotator: User, now: datetime, language: str) -> Claim | None:
-    # Locks the annotator's row until the commit: two tabs must not claim two items, nor choose two
-    # presentation orders from the same counts.
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK, {"annotator": annotator.pk})
+    if not _still_gets_items(study, annotator.pk):
+        return None
     active = claim_at_hand(study, annotator.pk)
     if active is not None:
         return active

@@ -37,7 +37,7 @@ from annotation.queries.participants import (
     refusal_now,
     was_taken_out,
 )
-from annotation.services.claims import release_claims
+from annotation.services.claims import lock, release_claims
 
 
 def change_password(*, user: User, password: str) -> None:
@@ -74,6 +74,7 @@ def remove_annotator(*, study: str, annotator: int, by: User) -> None:
         Study.DoesNotExist: There is no such study.
     """
     row = Study.objects.get(slug=study)
+    lock(annotator)
     part = Participation.objects.filter(study=row, annotator=annotator).first()
     if part is None:
         return

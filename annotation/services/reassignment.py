@@ -13,7 +13,6 @@ from enum import StrEnum
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
-from django.db.models import F
 
 from annotation.core.assignment import RESERVED_FOR
 from annotation.core.choices import StudyKind
@@ -32,7 +31,7 @@ from annotation.models import (
     StudyStatus,
     User,
 )
-from annotation.services.claims import take
+from annotation.services.claims import lock, take
 from annotation.services.participants import remove_annotator
 
 
@@ -215,7 +214,7 @@ def discard_answers(*, study: str, annotator: int, by: User, now: datetime) -> i
     row = _study(study)
     if row.kind == StudyKind.CONVERSATION:
         raise Refused(ReassignmentRefusal.OWN_WORDS)
-    _lock(annotator)
+    lock(annotator)
     # Before any label is read: an answer that is being given is through, or finds its claim gone.
     claims = Claim.objects.filter(item__study=row, annotator=annotator)
     held = claims.exclude(state=ClaimState.RELEASED)
@@ -268,19 +267,15 @@ def _study(slug: str) -> Study:
 
 
 def _participant(study: Study, annotator: int) -> User:
-    """The annotator, locked until the commit: they must not claim two items in one instant."""
-    part = Participation.objects.filter(study=study, annotator=annotator, annotator__is_active=True)
-    paused = part.values_list("paused_at", flat=True).first()
-    if not part.exists():
+    """The annotator; neither they nor their part changes until the commit."""
+    lock(annotator)
+    parts = Participation.objects.select_for_update(of=("self",)).select_related("annotator")
+    part = parts.filter(study=study, annotator=annotator, annotator__is_active=True).first()
+    if part is None:
         raise Refused(ReassignmentRefusal.NOT_IN_STUDY)
-    if paused is not None:
+    if part.paused_at is not None:
         raise Refused(ReassignmentRefusal.PAUSED)
-    _lock(annotator)
-    return User.objects.get(pk=annotator)
-
-
-def _lock(annotator: int) -> None:
-    User.objects.filter(pk=annotator).update(is_active=F("is_active"))
+    return part.annotator
 
 
 def _may_hold(item: StudyItem, annotator: User) -> bool:

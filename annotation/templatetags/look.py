@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
 from annotation.core.formats.records import Fault
+from annotation.core.formats.tables import SCENARIO
 from annotation.core.item_names import ItemKey
 from annotation.core.markdown import to_html
 from annotation.core.refusals import text_of
@@ -30,6 +31,12 @@ _MINUS: Final = "\u2212"
 def code_text(code: str) -> str:
     """The sentence of an error code: what happened and what to do."""
     return gettext(text_of(code))
+
+
+@register.filter
+def named_scenario(name: str) -> str:
+    """A scenario's name; "" for that of files that name none, which tells an annotator nothing."""
+    return "" if str(name) == SCENARIO else str(name)
 
 
 @register.simple_tag(takes_context=True)

@@ -77,7 +77,7 @@ DETAILS: Final[dict[str, StrOrPromise]] = {
     "released": _("returned items"),
     "reason": _("reason"),
     "annotators": _("annotators"),
-    "instead_of": _("instead of assignment"),
+    "instead_of": _("replaces assignment"),
     "claims": _("assignments"),
     "answers": _("answers"),
     "questionnaire": _("questionnaire"),

@@ -153,7 +153,10 @@ def refusals(
             if not request.accepts("text/html"):
                 return HttpResponse(text, status=status, content_type="text/plain; charset=utf-8")
             context = {"text": text, "slug": kwargs["slug"]}
-            return render(request, "annotation/refused.html", context, status=status)
+            page = render(request, "annotation/refused.html", context, status=status)
+            if "HX-Boosted" in request.headers:  # who reloads the page goes on
+                page["HX-Replace-Url"] = reverse("annotation:next", args=[kwargs["slug"]])
+            return page
 
     return answered
 

@@ -203,7 +203,9 @@ def ratings(request: SignedInRequest, slug: str, number: int) -> HttpResponse:
         raise Refused(RefusalCode.NOT_ALLOWED)
     form = SessionForm(task, request.POST)
     if not form.is_valid():
-        return _turns(request, task, form, status=422)
+        page = _turns(request, task, form, status=422)
+        page["HX-Replace-Url"] = reverse("annotation:item", args=[slug, number])
+        return page
     changed = rate_session(
         study=slug,
         item=number,

@@ -69,6 +69,7 @@ SHOWN_BESIDE = 5  # skipped items and flags on a study's page; all of them have 
 
 
 @require_safe
+@never_cache
 @login_required
 def studies(request: SignedInRequest) -> HttpResponse:
     """What there is to label; for those who see everyone, every study."""
@@ -90,6 +91,7 @@ def studies(request: SignedInRequest) -> HttpResponse:
 
 
 @require_safe
+@never_cache
 @login_required
 def study(request: SignedInRequest, slug: str) -> HttpResponse:
     """One study: its guidelines and what is left, or how it goes."""
@@ -183,7 +185,8 @@ def _page(slug: str) -> tuple[Study, StudyPage]:
 def new_study(request: SignedInRequest) -> HttpResponse:
     """Plan a study: first the dataset, then the rest."""
     datasets = dataset_choices()
-    dataset = request.GET.get("dataset", "")
+    only = datasets[0][0] if len(datasets) == 1 else ""
+    dataset = request.GET.get("dataset", only)
     if dataset not in dict(datasets):
         return render(request, "annotation/new_study.html", {"datasets": datasets})
     form = StudyForm(

@@ -97,14 +97,14 @@ class DialogueLimits(NamedTuple):
 
 
 LIMIT_LABELS: Final[Mapping[str, str]] = {
-    "near_percent": gettext_noop("Near duplicate from a Jaccard similarity of 5-grams (%)"),
-    "fewest_tokens": gettext_noop("Fewest tokens"),
-    "most_tokens": gettext_noop("Most tokens"),
-    "most_turns": gettext_noop("Most turns"),
-    "most_broken_percent": gettext_noop("Most broken or control characters (%)"),
-    "fewest_letters_percent": gettext_noop("Fewest letters and digits (%)"),
-    "most_repeats_percent": gettext_noop("Most 5-grams that repeat an earlier one (%)"),
-    "repeats_from_words": gettext_noop("Repetition counts from this many words"),
+    "near_percent": gettext_noop("Near-duplicate threshold: Jaccard similarity of 5-grams (%)"),
+    "fewest_tokens": gettext_noop("Min tokens"),
+    "most_tokens": gettext_noop("Max tokens"),
+    "most_turns": gettext_noop("Max turns"),
+    "most_broken_percent": gettext_noop("Max broken or control characters (%)"),
+    "fewest_letters_percent": gettext_noop("Min letters and digits (%)"),
+    "most_repeats_percent": gettext_noop("Max repeated 5-grams (%)"),
+    "repeats_from_words": gettext_noop("Min words before checking repetition"),
 }
 
 _LINE_CONTROLS: Final = "\n\r\t"

@@ -48,9 +48,7 @@ REFUSAL_TEXTS: Final = {
     "construction:not-in-review": gettext_noop(
         "This dialogue was dropped before the review and cannot be reviewed."
     ),
-    "construction:one-model": gettext_noop(
-        "Choose both a strong and a weak model, or neither of them."
-    ),
+    "construction:one-model": gettext_noop("Choose both a strong and a weak model, or neither."),
     "construction:other-settings": gettext_noop(
         "Another construction builds this version with other settings. Use the same settings, or "
         "choose another name."
@@ -91,16 +89,16 @@ REFUSAL_TEXTS: Final = {
         "No candidate has an answer to any of the turns. Choose an endpoint or another model."
     ),
     "replay:no-turns": gettext_noop(
-        "No turn can be replayed: it takes original responses in conversations of known users, and "
-        "for the hard selection ratings of them. Of a benchmark version, it takes dialogues that "
-        "were built from this dataset and not edited."
+        "No turn can be replayed. A replay needs original responses in conversations of known "
+        "users; the hard selection also needs their ratings. A benchmark version needs dialogues "
+        "that were built from this dataset and not edited."
     ),
     "replay:not-scored": gettext_noop("No answer of this candidate was scored."),
     "replay:unknown-candidate": gettext_noop(
         "A candidate is an endpoint, or a model whose responses are in the dataset."
     ),
     "snapshot:nothing": gettext_noop(
-        "There are no figures to keep here yet. Label, or run a judge, first."
+        "There are no figures to save here yet. Label, or run a judge, first."
     ),
     "snapshot:other-kind": gettext_noop("Only two snapshots of one kind can be compared."),
     "snapshot:unknown": gettext_noop("There is no snapshot of this number."),

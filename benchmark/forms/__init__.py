@@ -38,6 +38,7 @@ from judging.core.rules import Level
 from judging.core.verdicts import VerdictRule
 from judging.core.votes import VoteRule
 from judging.services.judges import LEXICAL, comparing_judges
+from judging.templatetags.run_settings import evaluator_label
 
 RULES: Final = [
     (VoteRule.DEFAULT.value, _("even split: one half")),
@@ -213,13 +214,13 @@ class AblationForm(forms.Form):
     """What to vary, on whose labels, by which judges; the dataset is chosen before."""
 
     dataset = forms.CharField(widget=forms.HiddenInput)
-    vary = forms.ChoiceField(label=_("What to vary"), choices=choices_of(Vary))
+    vary = forms.ChoiceField(label=_("Varied setting"), choices=choices_of(Vary))
     annotator = forms.TypedChoiceField(
         label=_("Annotator"),
         coerce=int,
         empty_value=None,
         required=False,
-        help_text=_("Everybody: each annotator by themselves, then all together."),
+        help_text=_("Everybody: each annotator separately, then all combined."),
     )
     scenario = forms.ChoiceField(
         label=_("Scenario"),
@@ -233,12 +234,13 @@ class AblationForm(forms.Form):
         label=_("Judge"),
         widget=forms.CheckboxSelectMultiple,
         help_text=_(
-            "The first distils and judges. The variation of models uses several: each judges under "
-            "the preferences that each has distilled. With judge prompts each is asked by each."
+            "The first judge distils and judges. To vary models, choose several: each judges "
+            "under the preferences distilled by each. To vary judge prompts, each judge uses "
+            "each prompt."
         ),
     )
     verdict = forms.ChoiceField(
-        label=_("How to read verdicts"),
+        label=_("Verdict reading"),
         choices=choices_of(VerdictRule),
         initial=VerdictRule.STRICT.value,
         required=False,
@@ -288,7 +290,7 @@ class PairingForm(forms.Form):
     """A plan of comparisons, who would judge them, and whose verdicts an adaptive plan goes by."""
 
     kind = forms.ChoiceField(
-        label=_("Which comparisons"), choices=choices_of(PairingKind), widget=forms.RadioSelect
+        label=_("Comparisons to create"), choices=choices_of(PairingKind), widget=forms.RadioSelect
     )
     anchor = forms.ChoiceField(label=_("Anchor model"), required=False)
     size = forms.IntegerField(
@@ -296,7 +298,10 @@ class PairingForm(forms.Form):
         required=False,
         min_value=1,
         max_value=MOST_SAMPLED,
-        help_text=_("Of the sample, or of each batch. A batch without one is a tenth of all."),
+        help_text=_(
+            "Size of the sample or of each batch. A batch without a size is a tenth of all "
+            "comparisons."
+        ),
     )
     verdicts = forms.ChoiceField(
         label=_("Verdicts that decide the next batch"),
@@ -308,13 +313,13 @@ class PairingForm(forms.Form):
         required=False,
     )
     incomplete = forms.BooleanField(
-        label=_("Next batch even if verdicts on the last one are missing"), required=False
+        label=_("Create the next batch even if the last one lacks verdicts"), required=False
     )
     cap = forms.IntegerField(
-        label=_("Comparisons of two models on one prompt, at most"),
+        label=_("Max comparisons per model pair and prompt"),
         min_value=1,
         max_value=1000,
-        help_text=_("More than one where models gave several responses to it."),
+        help_text=_("Use more than 1 where models gave several responses to a prompt."),
     )
     scenarios = forms.MultipleChoiceField(
         label=_("Scenarios"),
@@ -335,7 +340,7 @@ class PairingForm(forms.Form):
     seed = forms.IntegerField(label=_("Seed"), min_value=0, max_value=2_147_483_647)
     judge = forms.ChoiceField(
         label=_("Judge"),
-        help_text=_("Whose price is shown, and whose verdicts count if they are chosen above."),
+        help_text=_("Used to estimate the price, and for its verdicts if they are chosen above."),
     )
 
     def __init__(self, data: Any, *, dataset: Dataset) -> None:
@@ -403,9 +408,9 @@ class EvaluationForm(forms.Form):
     memory_judge = forms.ChoiceField(
         label=_("Memory builder"),
         required=False,
-        help_text=_("Who writes the users' memories. The judges chosen above score turns by them."),
+        help_text=_("Writes the users' memories, by which the judges chosen above score turns."),
     )
-    level = forms.ChoiceField(label=_("What to score"), choices=choices_of(Level), required=False)
+    level = forms.ChoiceField(label=_("Scored items"), choices=choices_of(Level), required=False)
     draws = forms.IntegerField(
         label=_("Bootstrap draws"),
         min_value=0,
@@ -424,7 +429,7 @@ class EvaluationForm(forms.Form):
         """Offer the datasets with ratings, the evaluators of this program, and the endpoints."""
         super().__init__(data, **kwargs)
         datasets = [(each.slug, str(each)) for each in with_ratings()]
-        ours = [(name, name) for name in DEFAULT_EVALUATORS if name != STORED]
+        ours = [(name, evaluator_label(name)) for name in DEFAULT_EVALUATORS if name != STORED]
         ours.append((STORED, gettext("every judge that has scored these turns")))
         names = [(name, name) for name in comparing_judges()]
         judges = [each for each in names if each[0] != LEXICAL]

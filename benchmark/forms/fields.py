@@ -22,8 +22,8 @@ def budget_field() -> forms.DecimalField:
         max_digits=14,
         decimal_places=4,
         help_text=_(
-            "Maximum cost of all calls together, in the currency of the endpoint's prices. Empty: "
-            "no limit."
+            "Maximum cost of all calls together, in the currency of the endpoint's prices. Leave "
+            "empty for no limit."
         ),
     )
 

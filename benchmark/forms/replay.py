@@ -26,7 +26,7 @@ class ReplayForm(forms.Form):
     dataset = forms.CharField(widget=forms.HiddenInput)
     evaluator = forms.ChoiceField(
         label=_("Evaluator"),
-        help_text=_("Scores the originals and all candidates in each user's stead."),
+        help_text=_("Scores the originals and all candidates on each user's behalf."),
     )
     candidates = forms.MultipleChoiceField(
         label=_("Candidates"),
@@ -34,7 +34,7 @@ class ReplayForm(forms.Form):
         help_text=_("Endpoints write their answers; other models' responses are in the dataset."),
     )
     contexts = forms.MultipleChoiceField(
-        label=_("What candidates see"),
+        label=_("Context shown to candidates"),
         choices=choices_of(GenerationContext),
         widget=forms.CheckboxSelectMultiple,
         initial=[GenerationContext.PREFIX.value],
@@ -47,7 +47,7 @@ class ReplayForm(forms.Form):
         required=False,
         min_value=1,
         max_value=1_000_000,
-        help_text=_("Of a sample, or of the hard selection (usually 300)."),
+        help_text=_("For a sample or the hard selection (usually 300)."),
     )
     version = forms.ChoiceField(label=_("Frozen benchmark"), required=False)
     seed = forms.IntegerField(label=_("Seed"), min_value=0, max_value=2_147_483_647)

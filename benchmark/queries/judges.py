@@ -247,7 +247,7 @@ class JudgeWay:
 
 @dataclass(frozen=True, slots=True)
 class JudgeLine:
-    """One judge with its figures, from runs in the stead of `annotators` of those asked about.
+    """One judge with its figures, from `runs` in the stead of `annotators` of those asked about.
 
     Where it stands in by a weighted vote, `own` and `own_leans` are the figures of that. `edited`
     says that a set was edited after its test verdicts were there to see.
@@ -260,6 +260,7 @@ class JudgeLine:
     own: JudgeFigures | None = None
     own_leans: Leans | None = None
     edited: bool = False
+    runs: tuple[int, ...] = ()
 
     @property
     def standing(self) -> float:
@@ -345,6 +346,7 @@ def tables_page(question: TablesQuestion) -> TablesPage:
         replace(
             _line(name, own, pairs, model=models[stand_ins[name][0].run], policy=question.policy),
             edited=any(each.run in late for each in stand_ins[name]),
+            runs=tuple(dict.fromkeys(each.run for each in stand_ins[name])),
         )
         for name, own in cases.items()
         if own

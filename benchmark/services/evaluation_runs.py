@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, User
 from benchmark.models import VerificationReport
-from benchmark.queries.satisfaction import CURVE_KIND
+from benchmark.queries.satisfaction import CURVE_KIND, EvaluationTurns
 from benchmark.queries.satisfaction_report import REPORT_KIND, RUN_KIND
 from benchmark.services.evaluators import require_users_apart, scoring_run
 from benchmark.services.satisfaction_evaluation import (
@@ -229,7 +230,7 @@ def work_evaluation(run: JudgeRun, unit: RunUnit, work: BatchWork) -> None:
 
     if "measures" in unit.plan:
         digest = _digest(*_subject(run))
-        data = _evaluation_data(run, pulse=pulse)
+        data = _evaluation_data(run, digest=digest, pulse=pulse)
         end_unit(unit, _measured(run, unit.plan["measures"], data, digest=digest))
     else:
         end_unit(unit, _curve(run, pulse=pulse))
@@ -275,15 +276,22 @@ def _failed_judge(run: JudgeRun, unit: RunUnit) -> RunUnit | None:
     )
 
 
-def _evaluation_data(run: JudgeRun, *, pulse: Callable[[], None]) -> EvaluationData:
-    """What every evaluator of a run is given, as it is now."""
+@lru_cache(maxsize=2)
+def _turns(dataset: Dataset, level: Level, *_asked: object) -> EvaluationTurns:
+    """What was rated, read once for the evaluators of a run that a process measures in turn."""
+    return rated_turns(dataset, level)
+
+
+def _evaluation_data(run: JudgeRun, *, digest: str, pulse: Callable[[], None]) -> EvaluationData:
+    """What every evaluator of a run is given, as it is now; `digest` is of the ratings."""
     train, test, level = _subject(run)
+    asked = (run.pk, run.created_at, digest)
     judges = unit_rows(run.pk).filter(child__isnull=False).select_related("child")
     return EvaluationData(
         train_dataset=train,
         test_dataset=test,
-        train=rated_turns(train, level),
-        test=rated_turns(test, level),
+        train=_turns(train, level, *asked),
+        test=_turns(test, level, *asked),
         scored={
             (unit.plan["dataset"], unit.plan["scores"]): unit.child
             for unit in judges
@@ -393,7 +401,7 @@ def _results(run: JudgeRun, digest: str, pulse: Pulse) -> Iterator[dict[str, Any
             yield {"skipped": _left_out(unit)}
             continue
         if found["digest"] != digest:
-            data = data or _evaluation_data(run, pulse=pulse)  # the same turns for all of them
+            data = data or _evaluation_data(run, digest=digest, pulse=pulse)
             found = _measured(run, unit.plan["measures"], data, digest=digest)
         pulse()
         yield found

@@ -113,7 +113,8 @@ def grades_csv(request: HttpRequest) -> HttpResponse:
     """A row for each mean: of a model, of each of its turns, of each of its scenarios."""
     require_sees_everyone(request)
     page = fresh(grades_page, asked(GradesForm, request.GET).question())
-    return csv_file("grades", page.records(), {"dataset": page.dataset and page.dataset.slug})
+    said = {"dataset": page.dataset and page.dataset.slug, "seed": None}  # nothing is drawn
+    return csv_file("grades", page.records(), said)
 
 
 def _rows_url(page: GradesPage, model: str, **more: object) -> str:

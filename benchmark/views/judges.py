@@ -161,18 +161,28 @@ def _whom(scope: TablesScope) -> str:
     return scope.annotator.name if scope.annotator else "all annotators"
 
 
+def _line_said(line: JudgeLine) -> Record:
+    runs = " ".join(map(str, line.runs))
+    return {
+        "judge": line.name.judge,
+        "asked": line.name.way,
+        "run": runs,
+        "edited": line.edited,
+    }
+
+
 def _agreement_records(page: TablesPage) -> Iterator[Record]:
     for line in page.lines:
-        name = {"judge": line.name.judge, "asked": line.name.way, "edited": line.edited}
+        name = _line_said(line)
         yield from agreement_records(name, line.figures, line.own)
 
 
 def _lean_records(page: TablesPage) -> Iterator[Record]:
     for line in page.lines:
-        name = {"judge": line.name.judge, "asked": line.name.way, "edited": line.edited}
+        name = _line_said(line)
         yield from lean_records(name, line.leans, line.own_leans)
     if page.people is not None:
-        yield people_record({"judge": "", "asked": "", "edited": False}, page.people)
+        yield people_record({"judge": "", "asked": "", "run": "", "edited": False}, page.people)
 
 
 _TABLES = {"agreement": _agreement_records, "leanings": _lean_records}

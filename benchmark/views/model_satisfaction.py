@@ -90,6 +90,7 @@ def model_satisfaction_csv(request: HttpRequest) -> HttpResponse:
         "voice": board.voice.value,
         "filter_scenario": board.scenario and board.scenario.name,
         "study": board.study and board.study.slug,
+        "seed": None,  # nothing is drawn
     }
     return csv_file(f"satisfaction-by-model-{table}", MODEL_TABLES[table](board), said)
 

@@ -196,7 +196,8 @@ def leaderboard_annotators_csv(request: HttpRequest) -> HttpResponse:
     require_sees_everyone(request)
     question = asked(LeaderboardForm, request.GET).question()
     page = fresh(annotators_page, question, seed=SEED)
-    return csv_file("annotators", page.records(), board_said(page.scope))
+    said = {"judge": "", "run": "", **board_said(page.scope)}
+    return csv_file("annotators", page.records(), said)
 
 
 @require_POST

@@ -144,7 +144,9 @@ def keep_replay_now(request: SignedInRequest, run_id: int) -> HttpResponse:
 
 def _kept(request: SignedInRequest, kind: SnapshotKind, question: Question) -> HttpResponse:
     snapshot = keep(kind, question, created_by=request.user, most=READ_AGAIN)
-    messages.success(request, _("Kept. This address will always show it as it is now."))
+    messages.success(
+        request, _("Snapshot saved. This address will always show the page as it is now.")
+    )
     return redirect("benchmark:snapshot", snapshot.pk)
 
 

@@ -161,7 +161,7 @@ def _rows_title(found: RowsPage) -> str:
         NumberOwner.BASE: gettext("Decided by the base judge"),
         NumberOwner.SELECTED: gettext("Decided with the selected preferences"),
         NumberOwner.SHUFFLED: gettext("Decided with preferences from shuffled labels"),
-        NumberOwner.OWN: gettext("Decided by what stands in for the annotator"),
+        NumberOwner.OWN: gettext("Decided by the annotator's stand-in"),
     }
     return told.get(found.behind) or voice_name(found.voice)
 

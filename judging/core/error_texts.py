@@ -63,8 +63,8 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     ),
     "llm:context": gettext_noop(
         "The longest request does not fit into the model's context. Lower the endpoint's context "
-        "window (LLM_CONTEXT_TOKENS), so that conversations are shortened. If the server takes "
-        "more by now, test the endpoint again under Runs → Model endpoints."
+        "window (LLM_CONTEXT_TOKENS), so that conversations are shortened. If the server accepts "
+        "more now, test the endpoint again under Runs → Model endpoints."
     ),
     "llm:no-answer": gettext_noop(
         "The model's reply is empty. If the model reasons first, raise its max output tokens."
@@ -91,8 +91,8 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "The reply contains no verdict. Read it; if this happens often, try another model."
     ),
     "verdict:echo": gettext_noop(
-        "The reply repeats the form in which to decide and decides nothing. Read it; if this "
-        "happens often, try another model."
+        "The reply repeats the answer format without a decision. Read it; if this happens often, "
+        "try another model."
     ),
     "recorded:call-failed": gettext_noop(
         "The source recorded a failed call instead of a reply, so it cannot be retried here."
@@ -101,16 +101,16 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "The reply contains no usable score. Read it; if this happens often, try another model."
     ),
     "score:echo": gettext_noop(
-        "The reply repeats the form in place of an analysis, or its analysis says nothing. Read "
-        "it; if this happens often, try another model."
+        "The reply repeats the answer format, or its analysis is empty. Read it; if this happens "
+        "often, try another model."
     ),
     "memory:unparseable": gettext_noop(
         "The reply is not a user memory. Read it, then try another model or write the memory "
         "yourself."
     ),
     "memory:echo": gettext_noop(
-        "The reply repeats the form and says nothing about this user. Read it, then try another "
-        "model or write the memory yourself."
+        "The reply repeats the answer format and says nothing about this user. Read it, then try "
+        "another model or write the memory yourself."
     ),
     "memory:no-history": gettext_noop(
         "This user has no ratings in other scenarios, so a memory cannot be built."
@@ -123,8 +123,8 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "Someone has saved a newer version of this memory, or it was never built. Open it again."
     ),
     "run:model-changed": gettext_noop(
-        "The endpoint was given another model after this run began. Set the first one again and "
-        "retry, or start a new run."
+        "The endpoint's model was changed after this run began. Change it back and retry, or "
+        "start a new run."
     ),
     "generate:no-endpoint": gettext_noop(
         "Only a model endpoint can generate responses. Choose one, or add one under Runs → Model "
@@ -154,14 +154,14 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "The judge's reply names no known quality, category or subcategory. Its text is kept."
     ),
     "sort:echo": gettext_noop(
-        "The judge's reply repeats the form that it was to fill in. Try a stronger model."
+        "The judge's reply repeats the answer format without filling it in. Try a stronger model."
     ),
     "rubrics:unparseable": gettext_noop(
         "The reply is not a list of sentences. Read it; if this happens often, try another model."
     ),
     "rubrics:echo": gettext_noop(
-        "The reply repeats the form and names no reason. Read it; if this happens often, try "
-        "another model."
+        "The reply repeats the answer format and names no reason. Read it; if this happens "
+        "often, try another model."
     ),
     "rubrics:nothing-found": gettext_noop(
         "No reasons could be extracted from the ratings. See their errors."
@@ -327,11 +327,12 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     ),
     "battles:invalid": gettext_noop("A row of this file is not a battle between two models."),
     "injection:list-changed": gettext_noop(
-        "The reply did not hold the list in other words with as many items, so the list could not "
-        "be repeated. Have another endpoint rephrase it."
+        "The reply is not a rephrased list with as many items, so the list could not be "
+        "repeated. Use another endpoint to rephrase it."
     ),
     "injection:no-lists": gettext_noop(
-        "No response of this dataset holds a list of at least three items. Choose another dataset."
+        "No response of this dataset contains a list of at least three items. Choose another "
+        "dataset."
     ),
     "injection:no-pairs": gettext_noop(
         "This dataset has no pair of responses that a check can use."

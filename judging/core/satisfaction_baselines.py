@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import Final
 
 from annotation.core.choices import Reason
+from annotation.core.refusals import gettext_noop
 from judging.core.calibration import LOWEST, history_mean, round_half_up
 
 
@@ -33,6 +34,20 @@ NEAREST: Final = (1, 3, 20)
 """How many of a history's turns the nearest baseline averages: the released code's 1 and 3, and
 a smoother one."""
 NEAREST_NAMES: Final = {f"nearest_{k}": k for k in NEAREST}
+EVALUATOR_WORDS: Final = {
+    "global_mean": gettext_noop("Training users' mean"),
+    "global_median": gettext_noop("Training users' median"),
+    "global_majority": gettext_noop("Training users' most frequent score"),
+    "history_mean": gettext_noop("User's own mean"),
+    "history_median": gettext_noop("User's own median"),
+    "history_cdf": gettext_noop("User's own distribution of scores"),
+    "nearest_1": gettext_noop("User's most similar turn"),
+    "nearest_3": gettext_noop("User's 3 most similar turns"),
+    "nearest_20": gettext_noop("User's 20 most similar turns"),
+    "lexical": gettext_noop("Lexical judge"),
+    "learned": gettext_noop("Learned evaluator"),
+}
+"""What pages call the evaluators that need no endpoint; commands and files keep the names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ def budget_field() -> forms.DecimalField:
         max_digits=14,
         decimal_places=4,
         help_text=_(
-            "In the currency of the endpoint's prices. A call that could pass it is not sent; what "
-            "was answered stays, and the run can go on with more. Empty: no limit."
+            "In the currency of the endpoint's prices. Calls that could exceed it are not sent; "
+            "replies are kept, and the run can continue with a larger budget. Leave empty for no "
+            "limit."
         ),
     )
 

@@ -42,7 +42,7 @@ class GenerationForm(forms.Form):
         ),
     )
     context = forms.ChoiceField(
-        label=_("What the model sees"),
+        label=_("Context shown to the model"),
         choices=choices_of(GenerationContext),
         initial=_USUAL.context.value,
         help_text=_(

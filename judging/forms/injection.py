@@ -37,12 +37,12 @@ class CheckForm(forms.Form):
     dataset = forms.ChoiceField(label=_("Pairs or responses from"))
     judge = forms.ChoiceField(label=_("Judge"))
     rephrase = forms.ChoiceField(
-        label=_("Who rephrases repeated lists"),
+        label=_("Judge that rephrases lists"),
         required=False,
         help_text=_("The lexical judge repeats them word for word."),
     )
     prompt = forms.ChoiceField(
-        label=_("How to ask when judging"),
+        label=_("Judging method"),
         choices=[
             (JudgePrompt.PERSONAL.value, _("As in the paper, without preferences")),
             *(each for each in PROMPTS[1:] if not JudgePrompt(each[0]).grades),
@@ -51,7 +51,7 @@ class CheckForm(forms.Form):
         help_text=_("The lexical judge compares in its own way only."),
     )
     verdict = forms.ChoiceField(
-        label=_("How to read verdicts"),
+        label=_("Verdict reading"),
         choices=choices_of(VerdictRule),
         initial=VerdictRule.STRICT.value,
         required=False,
@@ -70,8 +70,8 @@ class CheckForm(forms.Form):
         max_digits=14,
         decimal_places=4,
         help_text=_(
-            "Maximum cost of all calls together, in the currency of the endpoint's prices. Empty: "
-            "no limit."
+            "Maximum cost of all calls together, in the currency of the endpoint's prices. Leave "
+            "empty for no limit."
         ),
     )
 

@@ -56,7 +56,7 @@ from judging.services.judges import LEXICAL
 from judging.services.run_requests import RunRequest
 
 KINDS = [
-    (RunKind.DISTIL.value, _("Learn: distil preferences, judge the dev part, select")),
+    (RunKind.DISTIL.value, _("Learn: distil preferences, judge the dev split, select")),
     (RunKind.TEST.value, _("Judge: comparisons under the selected preferences")),
     (RunKind.SATISFACTION.value, _("Score satisfaction")),
 ]
@@ -66,10 +66,10 @@ PROMPTS = [
     (JudgePrompt.PERSONAL.value, _("With this annotator's preferences")),
     (JudgePrompt.PAIRWISE.value, _("Compare by a generic rubric")),
     (JudgePrompt.THOUGHT.value, _("Compare after solving the request itself")),
-    (JudgePrompt.REFERENCE.value, _("Compare beside a reference answer, where there is one")),
-    (JudgePrompt.OWN_REFERENCE.value, _("Compare beside a reference answer that the judge writes")),
+    (JudgePrompt.REFERENCE.value, _("Compare with a reference answer, where available")),
+    (JudgePrompt.OWN_REFERENCE.value, _("Compare with a reference answer written by the judge")),
     (JudgePrompt.SINGLE.value, _("Grade each response from 1 to 10")),
-    (JudgePrompt.SINGLE_REFERENCE.value, _("Grade beside a reference answer, where there is one")),
+    (JudgePrompt.SINGLE_REFERENCE.value, _("Grade with a reference answer, where available")),
     (JudgePrompt.REWARD.value, _("By the scores of a reward model")),
 ]
 
@@ -80,7 +80,7 @@ DISTIL_PROMPTS = [
 ]
 
 VERDICTS = [
-    ("", _("Usual: as the preferences were selected, otherwise by the stated verdict")),
+    ("", _("Default: as the preferences were selected, or else by the stated verdict")),
     (VerdictRule.STRICT.value, _("By the stated verdict")),
     (VerdictRule.LOGPROB.value, _("By letter probabilities in both orders")),
     (VerdictRule.PAPER.value, _("As the paper's code reads it")),
@@ -117,33 +117,33 @@ LIMITED = ("kind", "prompt", "verdict")
 class RunForm(forms.Form):
     """What to run, for whom, by which judge; the dataset is chosen before."""
 
-    kind = forms.ChoiceField(label=_("What to do"), choices=KINDS, widget=LimitedRadios)
+    kind = forms.ChoiceField(label=_("Task"), choices=KINDS, widget=LimitedRadios)
     annotator = forms.TypedChoiceField(
         label=_("Annotator"),
         coerce=int,
         empty_value=None,
         required=False,
         help_text=_(
-            "Everybody: a run for each annotator who has labels or preferences; scoring is one run "
-            "for all."
+            "Everybody: one run for each annotator with labels or preferences; scoring is one "
+            "run for all."
         ),
     )
     judge = forms.MultipleChoiceField(
         label=_("Judge"),
         widget=forms.CheckboxSelectMultiple,
         help_text=_(
-            "Each judge has a run of its own over the same items; several are shown side by side. "
-            "The lexical judge needs no endpoint, nor does the learned evaluator, which scores "
-            "satisfaction alone: each user by what the others' ratings teach. Neither is a "
-            "language model."
+            "Each judge gets its own run over the same items; several are shown side by side. "
+            "The lexical judge and the learned evaluator need no endpoint and are not language "
+            "models. The learned evaluator only scores satisfaction, each user by what it "
+            "learned from the others' ratings."
         ),
     )
     distiller = forms.ChoiceField(
         label=_("Distiller"),
         required=False,
         help_text=_(
-            "Who writes the preferences. The judges chosen above judge the dev split under them "
-            "and select. Preferences that a distiller wrote before are not paid for again."
+            "Writes the preferences; the judges chosen above judge the dev split under them and "
+            "select. Stored preferences are reused at no cost."
         ),
     )
     dev_size = forms.IntegerField(
@@ -162,11 +162,11 @@ class RunForm(forms.Form):
         required=False,
         min_value=0,
         max_value=2**32 - 1,
-        help_text=_("Of the draw of dev comparisons and of the control. Default: %(n)d.")
+        help_text=_("For drawing the dev comparisons and the control. Default: %(n)d.")
         % {"n": DEFAULT_SEED},
     )
     sampling = forms.ChoiceField(
-        label=_("How to draw dev comparisons"), choices=choices_of(SplitSampling), required=False
+        label=_("Sampling of dev comparisons"), choices=choices_of(SplitSampling), required=False
     )
     window = forms.ChoiceField(
         label=_("Conversation shown"),
@@ -175,81 +175,81 @@ class RunForm(forms.Form):
         help_text=_("What a language model sees of each conversation; the lexical judge sees all."),
     )
     distil_prompt = forms.ChoiceField(
-        label=_("How to write a preference when learning"),
+        label=_("Preference length"),
         choices=DISTIL_PROMPTS,
         required=False,
         help_text=_(
-            "What each comparison shows of the annotator: in about three sentences as in the "
-            "paper, or in one as its code can. Language models alone are asked so."
+            "About three sentences, as in the paper, or one, as its code allows. Only language "
+            "models are asked this way."
         ),
     )
     pooling = forms.ChoiceField(
-        label=_("Scenarios when learning"),
+        label=_("Preference scope"),
         choices=choices_of(Pooling),
         required=False,
         help_text=_(
-            "Each scenario has preferences of its own where it has enough labels; otherwise "
-            "one set serves them all."
+            "A scenario with enough labels gets its own preferences; without enough labels, one "
+            "set covers all scenarios."
         ),
     )
     mode = forms.ChoiceField(
-        label=_("How to select preferences"),
+        label=_("Preference selection"),
         choices=choices_of(SelectionMode),
         required=False,
         help_text=_(
-            "The paper's code only serves to compare with its tables: preferences judge the pairs "
-            "they come from, so its dev figures are far too good, and a set may even be used "
+            "Use the paper's code only to compare with its tables: preferences judge the pairs "
+            "they come from, so its dev figures are far too high, and a set may even be used "
             "inverted. It has no control and no letter probabilities."
         ),
     )
     combine = forms.ChoiceField(
-        label=_("What stands in for the annotator"),
+        label=_("Stand-in for the annotator"),
         required=False,
         help_text=_(
-            "Usual: a weighted vote for the lexical judge, the selected preferences for others. To "
-            "weigh them, an endpoint distils once more for each dev comparison and judges it."
+            "Default: a weighted vote for the lexical judge, the selected preferences for others. "
+            "For its weights, an endpoint distils once more for each dev comparison and judges it."
         ),
     )
     targets = forms.ChoiceField(
-        label=_("What to judge"),
+        label=_("Comparisons to judge"),
         required=False,
         help_text=_(
-            "Agreement is measured on labelled comparisons that nothing was learned from. All else "
-            "is judged in the annotator's stead: rankings count it, agreement does not."
+            "Agreement is measured on labelled comparisons that nothing was learned from. The rest "
+            "is judged on the annotator's behalf: it counts in rankings, not in agreement."
         ),
     )
     learned_in = forms.ChoiceField(
         label=_("Preferences learned in"),
         required=False,
         help_text=_(
-            "A scenario without preferences of its own is judged under those over all scenarios, "
-            "where there are some, or else by the base judge."
+            "A scenario without its own preferences uses those over all scenarios, if there are "
+            "any, or else the base judge."
         ),
     )
     sets = forms.ChoiceField(
         label=_("Preferences selected by"),
         required=False,
         help_text=_(
-            "The judge chosen above applies them. By default it applies those it selected itself. "
-            "The base judge takes none, so that nothing needs to be learned first."
+            "The judge chosen above applies them. By default it applies those it selected "
+            "itself. The base judge uses none, so nothing needs to be learned first."
         ),
     )
     turn_targets = forms.ChoiceField(
-        label=_("Which responses to score"),
+        label=_("Responses to score"),
         required=False,
         help_text=_(
-            "Agreement is measured on rated responses of a run over all of them. Anything else is "
-            "scored in the user's stead, on their own scale: original responses of the same "
-            "scenario are scored too, because the others are ranked among them."
+            "Agreement needs a run over all rated responses. Anything else is scored on the "
+            "user's behalf, on their own scale: original responses of the same scenario are "
+            "scored too, because the others are ranked among them."
         ),
     )
     history_in = forms.ChoiceField(
-        label=_("Whose conversations"),
+        label=_("Conversations"),
         required=False,
         help_text=_(
-            "An annotator can stand in for everybody: all conversations are then scored by what "
-            "they rated in the dataset you choose here. Unless you choose one above, each who "
-            "rated there has a run."
+            "One annotator can stand in for everybody: all conversations are then scored by "
+            "their ratings in the dataset you choose here. If you choose no annotator above, "
+            "each one who rated there gets a run."
         ),
     )
     scenario = forms.MultipleChoiceField(
@@ -262,32 +262,32 @@ class RunForm(forms.Form):
         label=_("Only these languages"), required=False, widget=forms.CheckboxSelectMultiple
     )
     sample = forms.IntegerField(
-        label=_("At most so many"),
+        label=_("Max items"),
         required=False,
         min_value=1,
         max_value=10_000_000,
-        help_text=_("A sample drawn without regard to labels. Empty: all."),
+        help_text=_("A random sample, drawn without regard to labels. Leave empty for all."),
     )
     prompt = forms.ChoiceField(
-        label=_("How to ask when judging"),
+        label=_("Judging method"),
         choices=PROMPTS,
         widget=LimitedChoices,
         required=False,
         help_text=_(
-            "All but the first take no preferences, and an endpoint answers them. They are what "
-            "learned preferences are compared with."
+            "All but the first use no preferences and need an endpoint. They serve as a "
+            "comparison for learned preferences."
         ),
     )
     no_control = forms.BooleanField(
         label=_("Without the other annotators' judges"),
         required=False,
         help_text=_(
-            "Otherwise the judges learned from other annotators, five at most, also judge the "
-            "labelled comparisons. Without them nothing can be called personal."
+            "Leave unticked to have the judges of up to five other annotators judge the labelled "
+            "comparisons too. Without them, no judge can be shown to be personal."
         ),
     )
     verdict = forms.ChoiceField(
-        label=_("How to read verdicts"),
+        label=_("Verdict reading"),
         choices=VERDICTS,
         widget=LimitedChoices,
         required=False,
@@ -299,28 +299,28 @@ class RunForm(forms.Form):
     memory_judge = forms.ChoiceField(
         label=_("Memory builder"),
         required=False,
-        help_text=_("Who writes the users' memories. The judges chosen above score turns by them."),
+        help_text=_("Writes the users' memories, by which the judges chosen above score turns."),
     )
     level = forms.ChoiceField(
-        label=_("What to score"),
+        label=_("Scored items"),
         choices=choices_of(Level),
         required=False,
     )
     variant = forms.ChoiceField(
-        label=_("How to ask about satisfaction"),
+        label=_("Scoring method"),
         choices=choices_of(Variant),
         required=False,
         help_text=_(
-            "Language models alone are asked in these ways; the lexical judge reads the memory or "
-            "does without. What is shown of training users never comes from those who are scored."
+            "Only language models are asked in these ways; the lexical judge uses the memory or "
+            "none. Examples from training users never come from the users who are scored."
         ),
     )
     train = forms.ChoiceField(
         label=_("Training users"),
         required=False,
         help_text=_(
-            "Who teaches examples and rubrics. Here: those who are not scored, and where all are, "
-            "each half of them teaches the other."
+            "Users who provide examples and rubrics. In this dataset: those who are not scored; "
+            "if all are scored, each half provides them for the other."
         ),
     )
     budget = budget_field()
@@ -375,7 +375,7 @@ class RunForm(forms.Form):
             widget = self._field(name).widget
             assert isinstance(widget, Limited)  # noqa: S101 - declared above
             widget.shut = reasons
-        self._field("combine").choices = [("", _("Usual")), *choices_of(Combine)]
+        self._field("combine").choices = [("", _("Default")), *choices_of(Combine)]
         self._field("sets").choices = [
             ("", _("the judge")),
             (NO_SETS, _("none (base judge)")),
@@ -467,7 +467,7 @@ class RunForm(forms.Form):
         if variant not in variants_at(level):
             self.add_error("variant", gettext(text_of("run:variant-level")))
         if level is Level.SESSION and cleaned.get("turn_targets") == RunTarget.CANDIDATES.lower():
-            message = _("A conversation as a whole has no other responses than the original ones.")
+            message = _("Whole conversations have only original responses.")
             self.add_error("turn_targets", message)
 
     def requests(self, *, dataset: Dataset, by: User) -> list[RunRequest]:

@@ -16,6 +16,7 @@ from judging.core.calibration import Calibration
 from judging.core.estimates import TightRequest
 from judging.core.injections import AttackFamily
 from judging.core.rules import (
+    LEARNED,
     AnsweredTurns,
     Combine,
     DistilPrompt,
@@ -27,6 +28,7 @@ from judging.core.rules import (
     Window,
 )
 from judging.core.runs import OTHERS, REGISTERED
+from judging.core.satisfaction_baselines import EVALUATOR_WORDS
 from judging.core.targets import RunTarget
 from judging.core.verdicts import VerdictRule
 from judging.models import RunKind
@@ -41,7 +43,7 @@ _NAMES: Final = {
     "pooling": _("scenarios"),
     "mode": _("selection"),
     "difference_penalty": _("penalty for a difference between the orders"),
-    "combine": _("stands in for the annotator"),
+    "combine": _("stand-in for the annotator"),
     "verdict_rule": _("verdict reading"),
     "prompt": _("judge prompt"),
     "distil_prompt": _("preference length"),
@@ -179,6 +181,21 @@ def tight_request_text(tight: TightRequest) -> str:
 def setting_name(name: str) -> str:
     """How a page calls a setting of a run; a name that it does not know stays as it is."""
     return str(_NAMES.get(name) or _registered(name) or name)
+
+
+@register.filter
+def evaluator_label(name: str) -> str:
+    """How a page calls an evaluator that a command names, or several; an endpoint by its name."""
+    if ", " in name:
+        return ", ".join(evaluator_label(each) for each in name.split(", "))
+    if name in EVALUATOR_WORDS:
+        return gettext(EVALUATOR_WORDS[name])
+    learned, plus, judge = name.partition("+")
+    if plus and learned == LEARNED:
+        return gettext("Learned evaluator with %(judge)s") % {"judge": evaluator_label(judge)}
+    judge, _colon, word = name.partition(":")
+    asked = {each.word: each for each in Variant}.get(word)
+    return f"{evaluator_label(judge)} ({label(asked)})" if asked else name
 
 
 def _registered(key: str) -> str:

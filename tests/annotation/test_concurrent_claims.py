@@ -15,6 +15,8 @@ from annotation.models import AuditEvent, Claim, PairwiseLabel, Submission, Subm
 from annotation.queries.assignment import next_free_item
 from annotation.services.claims import accept, next_task
 from annotation.services.labels import answer_pair
+from annotation.services.participants import remove_annotator
+from annotation.services.quality import pause
 from annotation.services.reassignment import (
     ReassignmentRefusal,
     discard_answers,
@@ -84,6 +86,59 @@ def test_two_tabs_get_one_item():
     )
     assert len({task.place.item for task in tasks}) == 1
     assert Claim.objects.count() == 1
+
+
+def pausing(study, annotator, manager):
+    pause(study=study.slug, annotator=annotator.pk, by=manager, now=NOW)
+
+
+def removing(study, annotator, manager):
+    remove_annotator(study=study.slug, annotator=annotator.pk, by=manager)
+
+
+@pytest.mark.parametrize("end", [pausing, removing])
+def test_who_stops_getting_items_gets_none_in_the_same_instant(end):
+    annotator, manager = make_user(), make_user(role="MANAGER")
+    study = make_pair_study([annotator])
+
+    def take():
+        try:
+            return next_task(study=study.slug, annotator=annotator, now=NOW)
+        except Refused as refused:
+            return refused.code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            end(study, annotator, manager)
+            taken = threads.submit(take)
+            while not taken.done() and not waits_for_this():
+                pass
+        said = taken.result()
+    assert not Claim.objects.exists()
+    assert said == "labelling:not-yours" if end is removing else said.paused
+
+
+@pytest.mark.parametrize("end", [pausing, removing])
+def test_an_item_taken_in_the_same_instant_is_given_back(end):
+    annotator, manager = make_user(), make_user(role="MANAGER")
+    study = make_pair_study([annotator])
+
+    def stop():
+        try:
+            end(study, annotator, manager)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            next_task(study=study.slug, annotator=annotator, now=NOW)
+            stopped = threads.submit(stop)
+            while not stopped.done() and not waits_for_this():
+                pass
+        stopped.result()
+    assert Claim.objects.get().state == "RELEASED"
 
 
 def test_one_submission_sent_by_many_requests_is_stored_once():

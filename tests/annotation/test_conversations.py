@@ -123,4 +123,4 @@ def test_only_an_open_study_of_conversations_keeps_one(tmp_path):
     study.save()
     with pytest.raises(Refused) as error:
         keep(study, annotator)
-    assert error.value.code == RefusalCode.NOT_OPEN
+    assert error.value.code == RefusalCode.CLOSED

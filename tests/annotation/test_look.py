@@ -25,6 +25,8 @@ def test_a_figure_leads_to_how_it_is_computed():
 @pytest.mark.parametrize(
     ("source", "value", "shown"),
     [
+        ("{{ x|named_scenario }}", "Code", "Code"),
+        ("{{ x|named_scenario }}", "default", ""),
         ("{{ x|percent }}", 0.782, "78\u202f%"),
         ("{{ x|percent:1 }}", 0.782, "78.2\u202f%"),
         ("{{ x|percent }}", 0, "0\u202f%"),

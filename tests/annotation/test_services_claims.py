@@ -365,7 +365,7 @@ def test_claiming_and_resuming_cost_a_fixed_number_of_queries(django_assert_num_
     study = make_pair_study([annotator], items=20)
     for _item in range(5):
         answer(study, take(study, annotator), annotator)
-    with django_assert_num_queries(17):
+    with django_assert_num_queries(18):
         take(study, annotator)
     with django_assert_num_queries(6):
         take(study, annotator)

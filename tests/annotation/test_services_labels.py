@@ -270,7 +270,7 @@ def test_a_study_that_was_closed_takes_no_answer():
     study = make_pair_study([annotator])
     task = take(study, annotator)
     Study.objects.update(status=StudyStatus.CLOSED)
-    assert refusal(answer, study, task, annotator) is RefusalCode.NOT_OPEN
+    assert refusal(answer, study, task, annotator) is RefusalCode.CLOSED
     assert not PairwiseLabel.objects.exists()
 
 

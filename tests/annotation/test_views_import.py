@@ -115,7 +115,7 @@ def test_a_file_is_chosen_once_and_imported_after_the_check(manager):
     assert not kept_in(done)
     again = manager.post(ADDRESS, form)
     assert (again.status_code, kept_in(again)) == (422, None)
-    assert "This upload is no longer here." in again.content.decode()
+    assert "This upload is no longer available." in again.content.decode()
 
 
 def test_a_file_is_kept_while_its_dataset_is_named_anew_but_not_with_errors(manager):
@@ -305,7 +305,9 @@ def test_a_table_that_nobody_may_read_or_that_is_gone_is_sent_again(client, mana
     for wrong in (token, "../../../etc", ""):
         answer = client.post(ADDRESS, chosen(wrong, *COLUMNS))
         assert answer.status_code == 422
-        assert "This upload is no longer here. Choose the file again." in answer.content.decode()
+        assert (
+            "This upload is no longer available. Choose the file again." in answer.content.decode()
+        )
         assert 'type="file"' in answer.content.decode()
     assert not Dataset.objects.exists()
 
@@ -368,7 +370,7 @@ def test_an_import_that_breaks_leaves_no_upload(manager, tmp_path, monkeypatch):
 def test_a_table_of_old_macs_is_refused_with_what_to_do(manager, content, format_name):
     answer = send(manager, content, format=format_name)
     assert answer.status_code == 422
-    assert "The lines of this file end in a way that we cannot read." in answer.content.decode()
+    assert "We could not read the line endings of this file." in answer.content.decode()
 
 
 @pytest.mark.parametrize(

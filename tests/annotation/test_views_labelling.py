@@ -8,15 +8,13 @@ from django.urls import reverse
 from annotation.models import (
     Claim,
     ClaimState,
-    Invitation,
     PairwiseLabel,
-    Participation,
     SatisfactionLabel,
     Study,
 )
-from tests.annotation.labelling import NOW, make_pair_study, make_session_study
+from tests.annotation.labelling import make_pair_study, make_session_study
 from tests.annotation.pages import answered, next_url, rated, show, skipped, url
-from tests.factory import make_claim, make_item, make_response, make_user
+from tests.factory import make_item, make_response, make_user
 from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
@@ -151,11 +149,17 @@ def test_an_answer_that_is_none_is_refused_and_not_stored(client, annotator, dat
     assert not PairwiseLabel.objects.exists()
 
 
-def test_an_answer_to_a_closed_study_is_refused(client, annotator):
+@pytest.mark.parametrize("status", ["PAUSED", "CLOSED"])
+def test_an_answer_to_a_study_that_takes_none_is_refused_and_a_reload_goes_on(
+    client, annotator, status
+):
     study = make_pair_study([annotator])
     show(client, study)
-    Study.objects.update(status="CLOSED")
-    assert client.post(url("answer", study), answered()).status_code == 409
+    Study.objects.update(status=status)
+    page = client.post(url("answer", study), answered(), **HTMX)
+    assert (page.status_code, page["HX-Replace-Url"]) == (409, next_url(study))
+    assert f"This study is {status.lower()}, so nothing was changed." in page.content.decode()
+    assert "HX-Replace-Url" not in client.post(url("answer", study), answered())
 
 
 def test_an_item_is_skipped_with_a_reason(client, annotator):
@@ -206,111 +210,6 @@ def test_the_finished_page_leads_back(client, annotator):
     assert page.templates[0].name == "annotation/done.html"
     assert "All done" in page.content.decode()
     assert url("item", study) in page.content.decode()
-
-
-class TestWhoIsPaid:
-    """The code, or the address, comes when all is answered, and not before."""
-
-    @pytest.fixture
-    def study(self, annotator):
-        study = make_pair_study([annotator], contact="Ada <b>, ada@example.org")
-        paid_by(study, "C0DE-7")
-        return study
-
-    def pages(self, client, study):
-        done = show(client, study).content.decode()
-        return done, client.get(f"/studies/{study.slug}/").content.decode()
-
-    def finish(self, client, study):
-        show(client, study)
-        assert client.post(url("answer", study), answered()).status_code == 302
-
-    def test_is_shown_the_code_once_all_is_answered(self, client, study):
-        for page in self.pages(client, study):
-            assert "C0DE-7" not in page
-        self.finish(client, study)
-        for page in self.pages(client, study):
-            assert 'value="C0DE-7"' in page
-            assert "Ada &lt;b&gt;, " in page
-            assert 'href="mailto:ada@example.org"' in page
-        assert "Completion code" in client.get("/studies/").content.decode()
-
-    def test_is_led_to_the_address_by_who_they_are_there(self, client, study):
-        paid_by(study, "https://pay.org/?w={worker}&c=1")
-        self.finish(client, study)
-        for page in self.pages(client, study):
-            assert 'href="https://pay.org/?w=A1&amp;c=1"' in page
-
-    @pytest.mark.parametrize(
-        ("change", "shown"),
-        [
-            ({"status": "CLOSED"}, True),
-            ({"status": "PAUSED"}, False),
-            ({"paused_at": NOW, "pause_reason": "GOLD"}, False),
-            ({"invitation": None}, False),
-        ],
-    )
-    def test_needs_no_more_items_to_wait_for(self, client, study, change, shown):
-        self.finish(client, study)
-        table = Study if "status" in change else Participation
-        table.objects.update(**change)
-        for page in self.pages(client, study):
-            assert ("C0DE-7" in page) == shown
-
-    def test_answered_nothing_by_skipping(self, client, study):
-        show(client, study)
-        client.post(url("skip", study), skipped())
-        for page in self.pages(client, study):
-            assert "C0DE-7" not in page
-
-    def add_item(self, study, who, **state):
-        twin = make_pair_study([]).items.get().comparison
-        place = study.items.count()
-        make_claim(make_item(study, comparison=twin, position=place), who, **state)
-
-    def test_may_leave_while_others_hold_the_rest(self, client, study):
-        self.finish(client, study)
-        self.add_item(study, make_user())
-        for page in self.pages(client, study):
-            assert "C0DE-7" in page
-
-    def test_waits_for_what_may_still_come(self, client, study):
-        self.finish(client, study)
-        first = study.items.get()
-        make_item(study, comparison=first.comparison, kind="REPEAT", repeat_of=first, position=5)
-        for page in self.pages(client, study):
-            assert "C0DE-7" not in page
-            assert "once no items are left for you" in page
-
-    def test_answers_as_many_as_they_skip(self, client, study, annotator):
-        self.finish(client, study)
-        self.add_item(study, annotator, slot=None, state="SKIPPED")
-        for page in self.pages(client, study):
-            assert "C0DE-7" in page
-        self.add_item(study, annotator, slot=None, state="SKIPPED")
-        for page in self.pages(client, study):
-            assert "C0DE-7" not in page
-            assert "at least as many items as you skipped" in page
-            assert f'href="{url("item", study, study.items.last())}"' in page
-
-    def test_need_not_answer_what_others_answered_since(self, client, study, annotator):
-        self.finish(client, study)
-        for _skipped in range(2):
-            self.add_item(study, annotator, slot=None, state="SKIPPED")
-        make_claim(study.items.last(), make_user(), state="DONE")
-        for page in self.pages(client, study):
-            assert "C0DE-7" in page
-
-    def test_is_told_that_the_study_was_full(self, client, study):
-        make_claim(study.items.get(), make_user(), state="DONE")
-        for page in self.pages(client, study):
-            assert "there is no completion code for you" in page
-            assert "once no items are left for you" not in page
-
-
-def paid_by(study, completion):
-    made = Invitation.objects.create(study=study, places=1, completion=completion)
-    Participation.objects.update(invitation=made, worker={"workerId": "A1"})
 
 
 def test_a_paused_study_says_so(client, annotator):

@@ -101,6 +101,7 @@ def test_a_comment_on_a_reply_is_stored_changed_and_shown_again(client, study):
     assert [label.edits for label in labels.all()] == [0, 1, 0]
     too_long = client.post(url("ratings", study), {**ratings, "turn-2-comment": "x" * 2001})
     assert too_long.status_code == 422
+    assert too_long["HX-Replace-Url"] == url("item", study)  # a reload shows the item, not a 405
     client.post(url("ratings", study), {**rated((5, ""), (4, ""), (2, "OTHER")), **told})
     client.force_login(make_user(role="VIEWER"))
     session = study.items.get().session_id

@@ -77,7 +77,7 @@ def test_what_is_left_stands_first_and_has_the_primary_action(client, signed_in)
     html = page.content.decode()
     assert html.count("primary") == 1
     assert html.count("study-card now") == 1
-    assert "Paused or closed" in html
+    assert ">Closed<" in html
     assert "Finished" in html
 
 

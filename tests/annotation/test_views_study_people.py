@@ -36,10 +36,11 @@ def url(name, study, *more):
 def test_people_are_listed_and_added(client, manager, study):
     make_user(username="wu")
     make_user(username="gone", is_active=False)
+    make_user(username="reader", role="VIEWER")
     page = client.get(url("people", study))
     assert "Li Wei" in page.content.decode()
-    offered = [name for name, _shown in page.context["form"].fields["annotators"].choices]
-    assert offered == ["boss", "wu"]
+    offered = page.context["form"].fields["annotators"].choices
+    assert offered == [("wu", "wu"), ("boss", "boss (Manager)")]
     page = client.post(url("people", study), {"annotators": ["wu"]}, follow=True)
     assert "1 annotator added" in page.content.decode()
     assert study.annotators.count() == 2

@@ -79,12 +79,14 @@ def rules_url(study):
 
 
 def test_a_new_study_begins_with_its_dataset(client, manager, dataset):
+    assert "form" in client.get(NEW).context  # the only one is chosen
+    make_dataset()
     page = client.get(NEW)
     assert dataset.name in page.content.decode()
     assert "form" not in page.context
     html = client.get(NEW, {"dataset": dataset.slug}).content.decode()
     assert "Writing" in html
-    assert "A study asks about one dataset." in html
+    assert "A study covers one dataset." in html
 
 
 def test_without_a_dataset_the_page_says_how_to_get_one(client, manager):
@@ -150,7 +152,7 @@ def test_a_study_of_conversations_leads_to_their_setup(client, manager, dataset)
         (
             {"kind": "SATISFACTION"},
             "scenarios",
-            "They hold nothing that can be asked about in this way.",
+            "The selected items contain nothing to ask about in this way.",
         ),
     ],
 )
@@ -190,7 +192,7 @@ def test_chosen_scenarios_are_counted_alone(client, manager, dataset):
     assert page.context["counts"].targets == 1
     assert page.context["counts"].each is None
     page = client.get(COUNTS, filled(kind="SATISFACTION", dataset=dataset.slug))
-    assert "They hold nothing that can be asked about" in page.content.decode()
+    assert "The selected items contain nothing to ask about" in page.content.decode()
     page = client.get(COUNTS, filled(kind="CONVERSATION", dataset=dataset.slug))
     assert page.context["counts"].targets == 2
 
@@ -213,7 +215,7 @@ def test_the_count_is_what_the_study_then_holds(client, manager):
 
 def test_numbers_wait_for_fields_that_can_be_read(client, manager, dataset):
     page = client.get(COUNTS, filled(overlap="", dataset=dataset.slug))
-    assert "A field above cannot be read yet" in page.content.decode()
+    assert "Correct the fields above" in page.content.decode()
     assert client.get(COUNTS, filled(dataset="nowhere")).status_code == 404
 
 
@@ -233,9 +235,9 @@ def test_a_sample_is_counted_made_and_shown(client, manager, dataset):
     assert "sampled from" in page
     page = client.get(make(client, dataset, **chosen).url).content.decode()
     assert "scenarios: Writing, Code · sample size: 1 · equal numbers of each: Scenario" in page
-    assert "No inclusion probability can be given for this balanced sample" in page
+    assert "This balanced sample has no inclusion probabilities" in page
     page = client.get(make(client, dataset, **{**chosen, "sample": 2}).url).content.decode()
-    assert "No inclusion probability" not in page
+    assert "no inclusion probabilities" not in page
 
 
 def test_a_balance_needs_a_size_and_kinds_leave_out_what_says_nothing_of_them(
@@ -252,7 +254,7 @@ def test_a_balance_needs_a_size_and_kinds_leave_out_what_says_nothing_of_them(
 def test_everything_changes_in_a_draft(client, manager):
     study = make_pair_study([], items=2, overlap=3, status="DRAFT")
     html = client.get(rules_url(study)).content.decode()
-    assert "everything may still change" in html
+    assert "everything can still be changed" in html
     response = client.post(rules_url(study), rules(name="Pilot 2", allow_tie="on", overlap=2))
     assert (response.status_code, response.url) == (302, f"/studies/{study.slug}/")
     study.refresh_from_db()
@@ -288,7 +290,7 @@ def test_an_overlap_that_goes_down_is_refused_at_its_field(client, manager):
     response = client.post(rules_url(study), rules(overlap=1))
     assert response.status_code == 422
     assert response.context["form"].errors["overlap"] == [
-        "It can only go up, or answers would be too many."
+        "This can only be raised: a lower number would exceed it with the answers already given."
     ]
     study.refresh_from_db()
     assert (study.overlap, study.name) == (2, study.slug)

@@ -480,7 +480,7 @@ def test_a_manager_starts_one_from_the_page_and_follows_it(client, study):
     assert client.get(ESTIMATE).status_code == 405
     for headers in ({}, {"HX-Request": "true"}):
         told = client.post(ESTIMATE, form, headers=headers).content.decode()
-        assert "No call: these judges need no endpoint." in told
+        assert "No calls: these judges need no endpoint." in told
     refused = client.post(NEW, {**form, "vary": "window"})
     assert (refused.status_code, b"changes nothing" in refused.content) == (422, True)
     assert b"changes nothing" in client.post(ESTIMATE, {**form, "vary": "window"}).content

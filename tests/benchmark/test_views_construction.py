@@ -112,7 +112,7 @@ def test_what_was_dropped_is_one_click_away(manager, server, django_assert_max_n
         listed = manager.get(page(run.pk, link.replace("&amp;", "&"))).content.decode()
         assert "1 dialogue" in listed
     shown = {
-        1: ("Exact duplicate", "It repeats dialogue 1"),
+        1: ("Exact duplicate", "Duplicate of dialogue 1"),
         2: ("Too short", "Measured: 2"),
         3: ("E-mail address", "jo***"),
         6: ("The weak model wins", "weak wins"),

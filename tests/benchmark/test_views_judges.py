@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 
-from judging.models import RunKind
+from judging.models import JudgeRun, RunKind
 from tests.benchmark.stage import Stage
 from tests.benchmark.test_views_gold import give_gold, record
 from tests.factory import make_dataset, make_endpoint, make_user
@@ -310,6 +310,9 @@ def test_the_tables_come_as_files(viewer):
         for judge, asked in (("lexical", ""), ("GPT-4", "recorded"))
         for scenario in ("Writing", "Code", "all", "mean of scenarios")
     ]
+    recorded = JudgeRun.objects.get(kind=RunKind.RECORDED).pk
+    assert {row["run"] for row in rows[4:]} == {str(recorded)}
+    assert len(rows[0]["run"].split()) == 2  # one in the stead of each annotator
     together = rows[2]
     assert (together["n"], together["selected"], together["base_unreadable"]) == ("8", "1.0", "4")
     assert float(together["base"]) < float(together["selected"])
@@ -369,7 +372,7 @@ def test_a_weighted_vote_stands_above_the_selected_set(viewer):
     assert "Decided by the weighted vote" in voted
     assert "shuffled" not in voted.split("</h1>")[0]
     rows = tight(viewer.get(f"{ROWS}?dataset=study&judge=lexical&voice=own"))
-    assert "Decided by what stands in for the annotator" in rows
+    assert "Decided by the annotator's stand-in" in rows
     assert "own_gain" in viewer.get(CSV).content.decode()
 
 

@@ -449,7 +449,7 @@ def test_ratings_can_be_controlled_for_style(viewer, django_assert_num_queries):
     stage = Stage.make(size=12)
     stage.label(stage.rater("ann"), "AAAABAAAABAB")
     plain = viewer.get("/leaderboard/")
-    assert "What style does" not in text(plain)
+    assert "Style effects" not in text(plain)
     with django_assert_num_queries(24):
         page = viewer.get("/leaderboard/?style=on")
     (view,) = page.context["boards"]

@@ -130,9 +130,9 @@ def test_people_s_ratings_by_model(viewer, django_assert_max_num_queries):
     [pair] = answer.context["board"].mean_differences
     assert (pair.first, pair.value, pair.both, pair.users) == ("alpha", 1.5, 12, 12)
     page = text(answer)
-    assert "alpha less beta" in page
+    assert "alpha minus beta" in page
     assert "Mean score by scenario" in page
-    assert "How detailed were the single suggestions" in page
+    assert "How detailed were the individual suggestions" in page
     assert "Evaluator" not in page  # there is none
 
 
@@ -201,7 +201,7 @@ def test_an_evaluator_s_scores_are_said_to_be_its_own(viewer):
     address = f"{PAGE}?dataset=talks&run={run.pk}&voice=judge"
     assert address.replace("&", "&amp;") in viewer.get(f"/runs/{run.pk}/").content.decode()
     page = text(viewer.get(PAGE + "?voice=judge"))
-    assert "Scores by lexical in the users' stead" in page
+    assert "Scores by lexical on the users' behalf" in page
     assert f'href="/runs/{run.pk}/"' in page
     found = models(viewer.get(PAGE + "?voice=judge"))
     assert {row.mean.value for row in found.values()} == {4.0}

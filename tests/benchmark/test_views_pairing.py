@@ -48,7 +48,7 @@ def test_a_plan_is_counted_before_it_is_made(manager, dataset):
     page = manager.get(address(dataset)).content.decode()
     assert "<b>24</b>" in page  # 3 pairs of models on 8 turns
     assert "alpha · beta" in page
-    assert "No call: these judges need no endpoint." in page
+    assert "No calls: these judges need no endpoint." in page
     assert not Comparison.objects.exists()
     page = manager.get(address(dataset), asked(kind="SAMPLE", size=7)).content.decode()
     assert "<b>7</b>" in page

@@ -260,7 +260,7 @@ def test_a_tie_against_a_winner_and_votes_that_could_not_be_read(viewer):
     assert "ann said tie" in page.split("</h1>")[1]
     page = one_line(viewer.get(f"{QUEUE}{unread.pk}/{ann.pk}/?run={run.pk}"))
     assert heading(page) == "ann said A, no vote of the judge could be read"
-    assert "To the disagreements" in page
+    assert "Back to disagreements" in page
 
 
 def test_controls_are_folded(viewer):

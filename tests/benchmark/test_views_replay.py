@@ -66,9 +66,9 @@ def test_a_replay_is_started_worked_off_and_read(manager, dataset):
     page = tight(manager.get(NEW, {"dataset": dataset.slug}))
     assert "long (responses in the dataset)" in page
     estimate = manager.post(f"{NEW}estimate/", asked(dataset), headers={"HX-Request": "true"})
-    assert "No call: these judges need no endpoint." in tight(estimate)
+    assert "No calls: these judges need no endpoint." in tight(estimate)
     whole = manager.post(f"{NEW}estimate/", asked(dataset))
-    assert "No call: these judges need no endpoint." in tight(whole)
+    assert "No calls: these judges need no endpoint." in tight(whole)
     answer = manager.post(NEW, asked(dataset))
     run = JudgeRun.objects.get(kind="REPLAY")
     assert answer.url == f"/runs/{run.pk}/"

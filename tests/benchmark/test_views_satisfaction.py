@@ -84,10 +84,10 @@ def test_the_newest_report_by_line_and_by_user(viewer, report, django_assert_num
         answer = viewer.get(PAGE)
     shown = tight(answer)
     assert "turns of rated, trained on train" in shown
-    assert ">nearest_3</a></th><td>history</td>" in shown
+    assert ">User&#x27;s 3 most similar turns</a></th><td>history</td>" in shown
     assert "Gain over the user's own mean" in unescape(shown)
     assert "published" not in shown  # no line of the kinds that the paper has
-    assert '<th class="n">history_mean<span class="iv">' in shown
+    assert '<th class="n">User&#x27;s own mean<span class="iv">' in shown
     own = report.rows[0].details.users[0]
     error, r = own.metrics["mae"].value, own.metrics["pearson"].value
     assert r is None
@@ -96,7 +96,7 @@ def test_the_newest_report_by_line_and_by_user(viewer, report, django_assert_num
         in (shown)
     )
     assert f'{error:.2f}<span class="iv">r –</span>' in shown
-    assert "Left out: learned." in shown
+    assert "Left out: Learned evaluator." in shown
     assert "learned:too-few-ratings</span>: There are too few ratings to learn from." in shown
     assert "Too few users for intervals: about 8 more are needed." in shown
     assert "20 draws" not in shown
@@ -148,7 +148,7 @@ def test_an_older_report_by_its_number(viewer, report):
     shown = tight(viewer.get(PAGE))
     assert f"Report {newer.chosen.id}: turns of other" in shown
     assert "1 user rated in both datasets" in shown
-    assert "nearest_3" in tight(viewer.get(f"{PAGE}?report={report.chosen.id}"))
+    assert "3 most similar turns" in tight(viewer.get(f"{PAGE}?report={report.chosen.id}"))
 
 
 def test_behind_a_line_stand_scenarios_and_users(viewer, report, django_assert_num_queries):
@@ -156,7 +156,7 @@ def test_behind_a_line_stand_scenarios_and_users(viewer, report, django_assert_n
     with django_assert_num_queries(4):
         answer = viewer.get(address)
     shown = tight(answer)
-    assert "nearest_3, history" in shown
+    assert "User&#x27;s 3 most similar turns, history" in shown
     assert '<th>ann</th><td class="n">12</td><td class="n">3.83</td>' in shown
     assert "This evaluator predicts scores only." in shown
 
@@ -239,7 +239,9 @@ def test_the_learned_evaluator_stands_with_what_made_it(viewer, learned_report):
     assert "4 users, held out" in shown
     assert '0.250<span class="iv">0.10 … 0.40</span><br><span' in shown
     assert '<span class="iv">range 0.20 … 0.30</span>' in shown
-    assert "<th>nearest_1, history</th>" in shown  # above the published row of its kind
+    assert (
+        "<th>User&#x27;s most similar turn, history</th>" in shown
+    )  # above the published row of its kind
     assert '<th>Nearest-history score<span class="tag">published</span></th>' in shown
     assert shown.count(">published</span>") == 1
     training = tight(viewer.get(TRAINING))
@@ -307,8 +309,10 @@ def test_a_manager_starts_an_evaluation_and_sees_before_what_it_takes(client):
         assert [one.status_code for one in answers] == [403] * 3
     client.force_login(make_user(role="MANAGER"))
     assert 'name="evaluators"' in tight(client.get(NEW))
+    offered = client.get(NEW).context["form"].fields["evaluators"].choices
+    assert all(name != label for name, label in offered)
     assert client.get(ESTIMATE).status_code == 405
-    assert "No call: there is nothing left to ask." in tight(client.post(ESTIMATE, form))
+    assert "No calls: there is nothing left to ask." in tight(client.post(ESTIMATE, form))
     with FakeLlm() as server:
         make_endpoint(name="fake", base_url=server.base_url)
         asked = {**form, "judges": ["fake"]}
@@ -327,7 +331,7 @@ def test_a_manager_starts_an_evaluation_and_sees_before_what_it_takes(client):
     run_to_end(run.pk)
     shown = tight(client.get(started.url))
     assert "Satisfaction evaluation" in shown
-    assert "<th>history_mean</th>" in shown
+    assert "<th>User&#x27;s own mean</th>" in shown
     report = VerificationReport.objects.get()
     assert f"Report {report.pk}" in tight(client.get(PAGE))
 
@@ -381,7 +385,7 @@ def test_finished_runs_stand_side_by_side(viewer, scoring, django_assert_max_num
     assert '<td class="n">120</td>' in whole
     assert 'bob</th><td class="n">12</td>' in whole
     assert "<b>0.00</b>" in whole
-    assert f'href="/runs/{open_run}/"' in whole.split("Not finished, so without figures:")[1]
+    assert f'href="/runs/{open_run}/"' in whole.split("Not finished yet, so without figures:")[1]
     part = tight(viewer.get(RUNS + asked, headers={"HX-Request": "true"}))
     assert part.startswith('<section class="card" id="satisfaction-runs">')
     assert part in whole

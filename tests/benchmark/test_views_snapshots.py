@@ -211,7 +211,7 @@ def test_two_are_compared(manager, kept):
     shown = text(manager.get(f"{kept}compare/?other={other.pk}"))
     assert "setting method" in shown
     assert "alpha, human: rating" in shown
-    assert "Nothing: both have the same figures" in text(manager.get(f"{kept}compare/"))
+    assert "No differences: both have the same figures" in text(manager.get(f"{kept}compare/"))
     manager.post(KEEP_TRUST)
     other = Snapshot.objects.latest("pk")
     assert manager.get(f"{kept}compare/?other={other.pk}").status_code == 409
@@ -229,7 +229,7 @@ def test_who_may_read_keep_and_verify(client, kept):
     client.force_login(make_user(role="VIEWER"))
     assert {client.get(each).status_code for each in pages} == {200}
     assert {client.post(each).status_code for each in acts} == {403}
-    assert "Keep this" not in text(client.get("/leaderboard/"))
+    assert "Save snapshot" not in text(client.get("/leaderboard/"))
     assert client.get("/snapshots/999999/").status_code == 404
     client.force_login(make_user(role="MANAGER"))
     assert {client.get(each).status_code for each in acts[:2]} == {405}

@@ -60,7 +60,7 @@ def test_without_labels_the_page_says_what_will_appear(viewer):
     page = text(viewer.get("/trust/"))
     assert "No labels yet" in page
     make_dataset()
-    assert "Nobody labelled in this dataset yet" in text(viewer.get("/trust/"))
+    assert "No labels in this dataset yet" in text(viewer.get("/trust/"))
 
 
 def test_labels_without_a_judge_have_no_answer_yet(client):
@@ -88,7 +88,7 @@ def test_figures_rows_and_disagreements_lead_to_one_another(viewer):
     stage, ann, run = study()
     queue = f"dataset=study&amp;run={run.pk}s&amp;annotator={ann.pk}"
     page = text(viewer.get("/trust/"))
-    assert f'<a href="/trust/disagreements/?{queue}">Where they disagree</a>' in page
+    assert f'<a href="/trust/disagreements/?{queue}">See disagreements</a>' in page
     one = stage.comparisons["Writing"][0].pk
     rows = text(viewer.get(f"{ROWS}?of=own"))
     assert f'href="/trust/disagreements/{one}/{ann.pk}/?{queue}"' in rows
@@ -211,7 +211,7 @@ def test_a_run_under_way_says_so(viewer):
     stage.label(ann, "ABAB")
     stage.tested(ann, None, base="A--A", status="RUNNING")
     page = text(viewer.get("/trust/"))
-    assert "4 judgments are to come" in page
+    assert "4 judgments are missing" in page
     assert "Without preferences the judge agrees on" in page
 
 
@@ -220,7 +220,7 @@ def test_calls_that_failed_are_named(viewer):
     Judgment.objects.filter(run=run, status="UNPARSEABLE").update(
         status="FAILED", error_code="llm:timeout"
     )
-    assert "2 calls failed and stand in no figure." in text(viewer.get("/trust/"))
+    assert "2 calls failed and are not counted." in text(viewer.get("/trust/"))
 
 
 def test_labels_edited_after_the_run_do_not_change_its_figures(viewer):
@@ -381,10 +381,10 @@ def test_the_answer_is_of_the_weighted_vote_and_leads_to_its_rows(viewer):
     # 11 of 12 by the vote, 1 of 12 by the set and by the base judge.
     assert "Yes, more than without preferences: 92 % against 8 %." in page
     assert "Weighted vote of several ways</a>" in page
-    assert "Beside it, the selected preferences" in page
+    assert "For comparison: the selected preferences" in page
     assert "of=own" in page
     rows = text(viewer.get("/trust/rows/?of=own"))
-    assert "Decided by what stands in for the annotator" in rows
+    assert "Decided by the annotator&#x27;s stand-in" in rows
     assert "12 comparisons" in rows
 
 

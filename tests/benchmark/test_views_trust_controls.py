@@ -227,7 +227,9 @@ def test_a_judge_that_a_rule_beats_gets_no_plain_yes(viewer):
     assert "Yes, more than without preferences: 100 % against 0 %." in tight(viewer.get("/trust/"))
     stage.tested(ann, parent, base="B" * 12, selected="A" * 11 + "B")
     told = tight(viewer.get("/trust/"))
-    assert "More than without preferences: 92 % against 0 %. But a rule that reads nothing" in told
+    assert (
+        "More than without preferences: 92 % against 0 %. But a simple rule without a judge" in told
+    )
     assert "Yes, more" not in told
 
 
@@ -339,7 +341,7 @@ def test_every_control_is_shown_in_each_scenario_with_what_it_decided_there(view
     stage.tested(ann, stage.distilled(ann), base="A" * 8, selected="B" * 8)
     by_rubric(stage, ann, base="BBBA" + "AAAA")
     page = viewer.get("/trust/", {"annotator": ann.pk})
-    assert "Its controls, by scenario" in page.content.decode()
+    assert "Controls by scenario" in page.content.decode()
     place = page.context["controls"].index("Generic rubric")
     found = [row["controls"][place] for row in page.context["scenario_rows"]]
     assert [each.figures.agreement.value for each in found] == [0.75, 0.0]

@@ -85,7 +85,7 @@ def test_tables_are_copied_and_charts_saved(open_page):
         """() => {
             const cells = document.querySelector("section.card table").rows[1].cells
             cells[0].textContent = "[1]"
-            cells[1].textContent = "[<a|b> → c]"
+            cells[1].textContent = "[<a|b> → c] ≥ 5 %"
         }"""
     )
     card.get_by_role("button", name="Copy as LaTeX").click()
@@ -93,8 +93,9 @@ def test_tables_are_copied_and_charts_saved(open_page):
     latex = page.evaluate("copied")
     assert "\\begin{tabular}{rlrrr}" in latex
     assert "\\%" in latex
-    row = r"  {}[1] & [\textless{}a\textbar{}b\textgreater{} $\to$ c] & "
+    row = r"  {}[1] & [\textless{}a\textbar{}b\textgreater{} $\to$ c] $\ge$ 5 \% & "
     assert row in latex
+    assert latex.splitlines()[1] == r"% needs \usepackage{booktabs}"
     with page.expect_download() as saving:
         card.get_by_role("button", name="Save as SVG").click()
     assert saving.value.suggested_filename.startswith("leaderboard-rating-of-each-model")

@@ -86,6 +86,12 @@ def test_the_pages_of_a_table_have_no_serious_fault(open_page, scheme, viewport)
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_role("heading", name="Next steps")).to_be_visible()
     assert_accessible(page)
+    page.get_by_role("link", name="View dataset").click()
+    page.get_by_text("Delete this dataset").click()
+    expect(page.get_by_label("Type “essays”")).to_be_focused()
+    page.keyboard.type("essays")
+    page.get_by_role("button", name="Delete dataset").click()
+    expect(page.get_by_text("Deleted: essays.")).to_be_visible()
 
 
 def test_a_file_suggests_a_name_that_no_dataset_has(open_page):

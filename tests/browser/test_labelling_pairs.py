@@ -297,19 +297,72 @@ def test_a_key_pressed_twice_answers_one_pair(open_page):
     assert PairwiseLabel.objects.count() == 1
 
 
-def test_a_key_that_comes_with_the_next_page_answers_nothing(open_page):
+def press_as_the_next_page_comes(page, key):
+    """Once it is there; what settles afterwards finds the same key."""
+    page.evaluate(
+        "key => { for (const moment of ['htmx:afterSwap', 'htmx:afterSettle'])"
+        " document.addEventListener(moment, () => document.body.dispatchEvent("
+        "new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true})), {once: true}) }",
+        key,
+    )
+
+
+def test_a_key_that_comes_again_with_the_next_page_answers_nothing_and_says_so(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=3)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.wait_for_timeout(SETTLED_MS)
+    press_as_the_next_page_comes(page, "1")
+    page.keyboard.press("1")
+    expect(page.get_by_text("Too fast: that did not count.")).to_be_visible()
+    expect_progress(page, "1 of 3")
+    page.wait_for_timeout(SETTLED_MS)
+    assert PairwiseLabel.objects.count() == 1
+    page.keyboard.press("1")
+    expect_progress(page, "2 of 3")
+
+
+def test_another_key_counts_however_fast_it_is(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=3)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.wait_for_timeout(SETTLED_MS)
+    press_as_the_next_page_comes(page, "5")
+    page.keyboard.press("1")
+    expect_progress(page, "2 of 3")
+    expect(page.get_by_text("Saved: Second")).to_be_visible()
+    expect(page.get_by_text("Too fast")).to_be_hidden()
+
+
+def test_another_key_while_an_answer_is_under_way_says_that_it_did_not_count(open_page):
+    annotator = make_user()
+    study = make_pair_study([annotator], items=3)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    page.wait_for_timeout(SETTLED_MS)
+    page.evaluate(
+        "for (const key of ['1', '5'])"
+        " document.body.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}))"
+    )
+    expect(page.get_by_text("Too fast: that did not count.")).to_be_visible()
+    expect(page.get_by_text("Saved: First")).to_be_visible()
+    expect_progress(page, "1 of 3")
+
+
+def test_a_double_click_answers_one_pair(open_page):
     annotator = make_user()
     study = make_pair_study([annotator], items=3)
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
     page.evaluate(
-        "for (const moment of ['htmx:afterSwap', 'htmx:afterSettle'])"
-        " document.addEventListener(moment, () => document.body.dispatchEvent("
-        "new KeyboardEvent('keydown', {key: '1', bubbles: true, cancelable: true})))"
+        "document.addEventListener('htmx:afterSettle', () => document.querySelector("
+        "'.choices button').dispatchEvent(new MouseEvent('click',"
+        " {bubbles: true, cancelable: true, detail: 2})), {once: true})"
     )
-    press_answer(page, "1")
+    page.get_by_role("button", name="First").click()
+    expect(page.get_by_text("Too fast: that did not count.")).to_be_visible()
     expect_progress(page, "1 of 3")
     page.wait_for_timeout(SETTLED_MS)
-    assert PairwiseLabel.objects.count() == 1
+    page.get_by_role("button", name="First").click()
+    expect_progress(page, "2 of 3")
 
 
 def test_a_failing_connection_loses_nothing_and_doubles_nothing(open_page):

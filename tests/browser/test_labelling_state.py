@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from annotation.models import Claim, ClaimState
+from annotation.models import Claim, ClaimState, Participation, Study
 from tests.annotation.labelling import make_pair_study, make_session_study
 from tests.browser.labelling import SETTLED_MS, expect_progress, press_answer
 from tests.factory import make_item, make_response, make_session, make_turn, make_user
@@ -157,3 +157,46 @@ def test_an_earlier_session_tells_that_it_is_rated(open_page, annotator):
     expect_progress(page, "1 of 3 · 1 skipped")
     page.get_by_role("button", name="Undo").click()
     expect(state(page)).to_contain_text("Ratings saved")
+
+
+def test_what_is_refused_says_why_once_keeps_what_was_typed_and_goes_on_by_a_reload(
+    open_page, annotator
+):
+    study = make_pair_study([annotator], items=2)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator, quiet=False)
+    page.keyboard.press("c")
+    page.keyboard.type("Both too long")
+    page.keyboard.press("Escape")
+    Study.objects.update(status="PAUSED")
+    press_answer(page, "1")
+    expect(page.get_by_text("This study is paused, so nothing was changed.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", name="This study is paused")).to_be_visible()
+    Study.objects.update(status="OPEN")
+    page.reload()
+    expect(page.locator("#comment")).to_have_value("Both too long")
+
+
+def test_who_was_taken_out_meanwhile_is_not_told_of_the_connection(open_page, annotator):
+    study = make_pair_study([annotator], items=2)
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator, quiet=False)
+    page.wait_for_timeout(SETTLED_MS)
+    Participation.objects.all().delete()
+    page.keyboard.press("1")
+    expect(page.get_by_role("alert")).to_have_text(
+        "This is no longer available to you. Nothing was saved."
+    )
+
+
+def test_going_back_shows_how_far_one_is_now(open_page, annotator):
+    make_pair_study([annotator], items=3)
+    page = open_page("/studies/", user=annotator)
+    page.get_by_role("link", name="Begin").click()
+    for number, key in enumerate("15", start=1):
+        press_answer(page, key)
+        expect_progress(page, f"{number} of 3")
+    page.go_back()
+    expect_progress(page, "2 of 3")
+    page.evaluate("document.querySelector('.done-of').textContent = 'as it was'")
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
+    expect_progress(page, "2 of 3")

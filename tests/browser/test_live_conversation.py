@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from annotation.exports import SATISFACTION, SESSIONS
-from annotation.models import SessionQuestionnaire
+from annotation.models import SessionQuestionnaire, Study
 from judging.models import Conversation, ConversationMessage
 from tests.browser.looks import BOTH_LOOKS, assert_accessible
 from tests.browser.test_pages import MARKUP
@@ -157,6 +157,18 @@ def test_enter_during_composition_and_shift_enter_send_nothing(open_page, llm):
     message.press("Shift+Enter")
     expect(message).to_have_value("你\n")
     assert not ConversationMessage.objects.exists()
+
+
+def test_a_message_to_a_study_that_was_paused_is_refused_in_one_sentence_and_kept(open_page, llm):
+    annotator = make_user()
+    study = make_talk_study([annotator], base_urls=(llm.base_url,))
+    page = open_page(f"/studies/{study.slug}/next/", user=annotator, quiet=False)
+    Study.objects.update(status="PAUSED")
+    say(page, "A trip to Wuhan")
+    expect(page.get_by_text("This study is paused, so nothing was changed.")).to_be_visible()
+    Study.objects.update(status="OPEN")
+    page.get_by_role("link", name="Continue").click()
+    expect(page.locator("#message")).to_have_value("A trip to Wuhan")
 
 
 def test_a_message_that_could_not_be_sent_is_kept_and_sent_once(open_page, llm):

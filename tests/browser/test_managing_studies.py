@@ -11,6 +11,7 @@ from annotation.models import Claim, PairwiseLabel, Study
 from tests.annotation.labelling import make_pair_study
 from tests.browser.labelling import expect_progress, press_answer, shown_texts
 from tests.browser.looks import assert_accessible
+from tests.browser.steps import Steps
 from tests.factory import (
     make_comparison,
     make_dataset,
@@ -42,26 +43,28 @@ def figure(page, name):
 
 def make_study_of_writing(page):
     """Plan a study of one scenario for two people, watching what it would be; then open it."""
-    page.get_by_role("link", name="New study").click()
-    page.get_by_label("Dataset").select_option("Letters")
+    steps = Steps()
+    steps.click(page.get_by_role("link", name="New study"))
+    expect(page.get_by_label("Name")).to_be_focused()
     counts = page.locator("#counts")
     expect(counts).to_contain_text(re.compile(r"4\s*pairs"))
-    page.get_by_label("Writing").check()
+    steps.click(page.get_by_label("Writing"))
     expect(counts).to_contain_text(re.compile(r"2\s*pairs"))
-    page.get_by_label("Quick Li").check()
-    page.get_by_label("Slow Wu").check()
+    steps.click(page.get_by_label("Quick Li"))
+    steps.click(page.get_by_label("Slow Wu"))
     page.get_by_label("Annotators for each item").fill("2")
-    expect(counts).to_contain_text(re.compile(r"4\s*answers wanted"))
+    expect(counts).to_contain_text(re.compile(r"4\s*answers needed"))
     page.get_by_label("Name").fill("Pilot")
-    page.get_by_label("Gold items, %").fill("50")
-    page.get_by_role("button", name="Create study").click()
+    page.get_by_label("Gold items (%)").fill("50")
+    steps.click(page.get_by_role("button", name="Create study"))
     expect(page.locator("#drawn")).to_contain_text("0 gold")
-    page.get_by_role("button", name="A is better").first.click()
+    steps.click(page.get_by_role("button", name="A is better").first)
     expect(page.locator("#drawn")).to_contain_text("1 gold")
     expect(page.get_by_role("button", name="A is better", pressed=True)).to_be_focused()
     assert_accessible(page)
-    page.get_by_role("button", name="Open to annotators").click()
+    steps.click(page.get_by_role("button", name="Open to annotators"))
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    assert steps.taken == 7
     study = Study.objects.get()
     assert (study.items.count(), study.overlap, study.status) == (2, 2, "OPEN")
     return study
@@ -162,3 +165,23 @@ def test_the_quality_of_a_study_too_short_for_repeats_fits_a_phone(open_page):
     )
     expect(page.get_by_text("the study is too short for more")).to_be_visible()
     assert_accessible(page)
+
+
+def test_a_form_that_changes_while_it_is_counted_is_counted_once_more_and_logs_nothing(
+    open_page, dataset
+):
+    page = open_page(f"/studies/new/?dataset={dataset.slug}", user=make_user(role="MANAGER"))
+    counts = page.locator("#counts")
+    expect(counts).to_contain_text(re.compile(r"4\s*pairs"))
+    held = []
+    page.route(
+        re.compile("/counts/"),
+        lambda route: route.continue_() if held else held.append(route),
+    )
+    page.get_by_label("Writing").check()
+    page.wait_for_timeout(500)  # it asks 300 ms after a change
+    page.get_by_label("Code").check()
+    page.get_by_label("Annotators for each item").fill("2")
+    page.wait_for_timeout(1000)
+    held[0].continue_()
+    expect(counts).to_contain_text(re.compile(r"8\s*answers needed"))

@@ -20,6 +20,7 @@ from annotation.services.studies import publish_guidelines
 from tests.annotation.entry import do, make_asking_study, make_manager
 from tests.browser.labelling import expect_progress, press_answer
 from tests.browser.looks import BOTH_LOOKS, assert_accessible
+from tests.browser.steps import Steps
 from tests.factory import PASSWORD, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -55,7 +56,7 @@ def test_a_newcomer_comes_from_the_link_to_the_first_answer(open_page):
         page.get_by_role("group", name=group).get_by_role("checkbox").first.check()
     for group in ("Spending habits", "Anything else that fits"):
         page.get_by_role("group", name=group).get_by_label("None of these").check()
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
 
     expect(page.get_by_role("heading", name="Guidelines")).to_be_visible()
     page.get_by_role("button", name="I have read the guidelines").click()
@@ -92,7 +93,7 @@ def test_new_guidelines_come_before_the_answer_that_was_not_sent_yet(open_page):
     publish_guidelines(study=study.slug, text="Read both twice.", since=1, by=make_manager())
     press_answer(page, "1")
     expect(page.get_by_text("Complete the step before the next item")).to_be_visible()
-    page.get_by_role("link", name="Go to next item").click()
+    page.get_by_role("link", name="Continue").click()
     expect(page.locator(".changes ins")).to_have_text("twice")
     page.get_by_role("button", name="I have read the guidelines").click()
     expect_progress(page, "0 of 2")  # the item is there again
@@ -138,14 +139,18 @@ def test_a_manager_makes_and_withdraws_a_link_on_the_study_s_page(open_page):
     block = page.locator("#invitations")
     block.get_by_label("Note").fill("Course 101")
     block.get_by_label("Places").fill("20")
-    block.get_by_role("button", name="Create link").click()
+    block.get_by_label("Completion code or address").fill("C0DE")
+    steps = Steps()
+    steps.click(block.get_by_role("button", name="Create link"))
     address = block.get_by_label("Invitation link Course 101")
     expect(address).to_be_visible()
     assert address.input_value().endswith(f"/join/{token_of(Invitation.objects.get())}/")
     address.click()
     assert page.evaluate("getSelection().toString()") == address.input_value()
-    block.get_by_role("button", name="Copy").first.click()
+    steps.click(block.get_by_role("button", name="Copy").first)
     expect(block.get_by_role("button", name="Copied")).to_be_visible()
+    expect(block.get_by_text("C0DE")).to_be_visible()
+    assert steps.taken == 2
     expect(block.get_by_text("0 of 20 joined")).to_be_visible()
     block.get_by_role("button", name="Withdraw Course 101").click()
     expect(block.get_by_text("withdrawn")).to_be_visible()

@@ -93,7 +93,7 @@ def test_a_text_is_put_right_by_keys_alone_and_judged_again(open_page):
     expect(page.get_by_text("Enabled.").first).to_be_visible()
 
     page = open_page(f"/runs/{run.pk}/preferences/", user=make_user(role="MANAGER"), viewport=WIDE)
-    expect(page.get_by_text("12 new verdicts are needed on the dev part")).to_be_visible()
+    expect(page.get_by_text("12 new verdicts are needed on the dev split")).to_be_visible()
     page.get_by_role("button", name="Judge again").press("Enter")
     expect(page.get_by_role("heading", name="Judge edited preferences and select")).to_be_visible()
     again = JudgeRun.objects.get(parent=run, kind="DISTIL")

@@ -106,11 +106,11 @@ def test_a_model_that_decides_at_the_reminder_is_read(client):
     assert sum(each.second_tries for each in progress) * 2 == sum(each.calls for each in progress)
     client.force_login(make_user(role=Role.VIEWER))
     page = client.get(reverse("judging:run", args=judged["runs"])).content.decode()
-    assert "second tries" in page
+    assert "<dt>retries</dt>" in page
     assert f"<dd> {judged['second_tries']} <span" in " ".join(page.split())
     old = JudgeRun.objects.filter(judge=plainly).get()
     page = client.get(reverse("judging:run", args=[old.pk])).content.decode()
-    assert "second tries" not in page
+    assert "<dt>retries</dt>" not in page
 
 
 def test_an_echo_counts_as_any_other_row_without_a_verdict(client):

@@ -246,7 +246,7 @@ def test_a_check_without_any_list_to_repeat_is_over_and_says_why(dataset, client
     check = InjectionCheck.objects.get()
     shown = text_of(client.get(reverse("judging:injection-check", args=[check.pk])))
     assert "12 lists could not be rephrased" in shown
-    assert "The check ended without the answers that one of its steps needs." in shown
+    assert "The check ended because one of its steps did not get the answers it needs." in shown
     assert f'<span class="mono">{code}</span>' in shown
     assert "not finished" not in shown
     for page in (shown, text_of(client.get(reverse("judging:injections")))):

@@ -7,7 +7,13 @@ from django.utils.translation import override
 
 from judging.core.rules import PairwiseSettings, SatisfactionSettings
 from judging.queries.configurations import as_json, satisfaction_config
-from judging.templatetags.run_settings import rate, setting_name, setting_value, time_left
+from judging.templatetags.run_settings import (
+    evaluator_label,
+    rate,
+    setting_name,
+    setting_value,
+    time_left,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +45,23 @@ def test_plain_values_read_as_words(value, shown):
 def test_a_setting_that_the_page_does_not_know_stays_as_it_is():
     assert setting_name("new_thing") == "new_thing"
     assert setting_value("ABC", "new_thing") == "ABC"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("history_cdf", "User's own distribution of scores"),
+        ("fake", "fake"),
+        ("fake: rated", "fake: rated"),
+        ("fake@builder", "fake@builder"),
+        ("fake:zero-shot", "fake (Plain question (zero-shot))"),
+        ("learned+fake", "Learned evaluator with fake"),
+        ("lexical:no-memory", "Lexical judge (Checklist without a memory)"),
+        ("learned, history_mea…", "Learned evaluator, history_mea…"),
+    ],
+)
+def test_evaluators_read_as_words_and_endpoints_by_their_name(name, shown):
+    assert evaluator_label(name) == shown
 
 
 def test_the_names_are_translated():

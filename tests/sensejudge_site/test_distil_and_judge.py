@@ -98,7 +98,7 @@ def test_people_get_lines():
     assert not row.used
     assert lines[1].endswith(
         f"leave-one-out {row.leave_one_out:.3f}, base judge {row.base_accuracy:.3f} "
-        f"(p {row.p_over_base:.3f}), p against a coin {row.p_value:.3f}"
+        f"(p {row.p_over_base:.3f}), p against chance {row.p_value:.3f}"
     )
     assert lines[2:] == [
         "    not used: the base judge agrees as often",

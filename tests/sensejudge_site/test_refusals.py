@@ -49,7 +49,9 @@ def test_a_choice_that_is_not_there_leads_to_the_page_without_it(code, query):
     page = RefusalPages(lambda _request: None).process_exception(request, error)
     assert page.status_code == 404
     told = page.content.decode()
-    assert "A number or name in this address does not exist, or you may not see it." in told
+    assert (
+        "A number or name in this address does not exist, or you do not have access to it." in told
+    )
     assert '<a class="button primary" href="/trust/">' in told
     assert "without filters" not in answer(error).content.decode()
     beside = RequestFactory().get("/datasets/nowhere/?page=2")

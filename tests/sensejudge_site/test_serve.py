@@ -172,7 +172,7 @@ class TestUnfinishedRuns:
         resumed, lines = told()
         assert resumed == []
         assert lines == [
-            "Runs of other processes, resumed after 60 s without a sign of life:",
+            "Runs of other processes, resumed after 60 s without activity:",
             f"  run {run.pk} (test, {run.dataset.slug}, lexical): 0 of 0 rows left, no cost",
         ]
 

@@ -107,7 +107,7 @@ MAX_DEPTH: Final = 50
 WINDOW: Final = 256 * 1024
 _TOO_DEEP: Final = gettext_noop("Nested too deeply")
 _NOT_JSON: Final = gettext_noop("Not JSON: %(error)s")
-_TOO_BLANK: Final = gettext_noop("Only blanks follow; the rest was not read")
+_TOO_BLANK: Final = gettext_noop("Only blank lines follow; the rest was not read")
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),

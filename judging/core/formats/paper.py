@@ -153,7 +153,7 @@ def _read(printed: str, fields: Fields) -> object:
     try:
         row = decoded(fields.notes.line, json.dumps(messages, allow_nan=False))
     except (ValueError, TypeError, RecursionError):
-        fields.fault("query", gettext_noop("Holds values that JSON cannot hold"), printed)
+        fields.fault("query", gettext_noop("Contains values that JSON cannot represent"), printed)
         return printed
     if row.fault is not None:
         fields.notes.faults.append(replace(row.fault, field=fields.at("query")))

@@ -51,12 +51,12 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--judge",
             metavar="lexical|ENDPOINT",
-            help="who compares the two models' answers, and sorts (default: lexical)",
+            help="judge that compares the two models' answers, and sorts (default: lexical)",
         )
         parser.add_argument(
             "--sorter",
             metavar="lexical|ENDPOINT",
-            help="who denoises and sorts into categories (default: the judge)",
+            help="judge that denoises and sorts into categories (default: the judge)",
         )
         parser.add_argument("--strong", default="", metavar="ENDPOINT", help="strong model")
         parser.add_argument("--weak", default="", metavar="ENDPOINT", help="weak model")

@@ -91,7 +91,7 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--combine",
             choices=[word.lower() for word in Combine],
-            help="what stands in for the annotator (default: stack for lexical, subset for others)",
+            help="the annotator's stand-in (default: stack for lexical, subset for others)",
         )
         parser.add_argument(
             "--verdict",
@@ -276,7 +276,7 @@ def _in_words(found: list[Distilled]) -> list[str]:
                 f"agreement on dev {_share(row.dev_accuracy)}, "
                 f"leave-one-out {_share(row.leave_one_out)}, base judge "
                 f"{_share(row.base_accuracy)} (p {_share(row.p_over_base)}), "
-                f"p against a coin {_share(row.p_value)}"
+                f"p against chance {_share(row.p_value)}"
             )
             if not row.used:
                 lines.append("    not used: the base judge agrees as often")

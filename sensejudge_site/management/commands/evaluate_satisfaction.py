@@ -74,7 +74,7 @@ class Command(OneLineCommand):
             default="",
             metavar="JUDGE",
             help="judge that builds the memories (default: each judge its own); 'JUDGE@BUILDER' "
-            "among the evaluators says so of one",
+            "among the evaluators sets it for one",
         )
         parser.add_argument(
             "--level",

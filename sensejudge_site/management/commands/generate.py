@@ -55,7 +55,7 @@ def temperature(word: str) -> float:
 class Command(OneLineCommand):
     """Works a run off for each model, without any worker."""
 
-    help = "Has model endpoints answer the turns of a dataset; their responses join the dataset."
+    help = "Generates model endpoints' responses to the turns of a dataset, and adds them to it."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares which models answer which turns, and how."""
@@ -64,7 +64,7 @@ class Command(OneLineCommand):
             "--models",
             default="",
             metavar="ENDPOINT[,ENDPOINT...]",
-            help="who answers; each endpoint gets its own run",
+            help="endpoints that answer; each endpoint gets its own run",
         )
         parser.add_argument(
             "--context",

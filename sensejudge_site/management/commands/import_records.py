@@ -49,7 +49,7 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--columns",
             metavar="KEY=HEADER,...",
-            help="which column of a table is what; KEY is one of " + ", ".join(KEYS),
+            help="what the columns of a table contain; KEY is one of " + ", ".join(KEYS),
         )
         parser.add_argument("--dataset", required=True, metavar="SLUG", help="created if missing")
         parser.add_argument(

@@ -63,7 +63,7 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--rephrase",
             metavar="lexical|ENDPOINT",
-            help="who rephrases repeated lists (default: the judge; lexical repeats them verbatim)",
+            help="judge that rephrases lists (default: the judge; lexical repeats them verbatim)",
         )
         parser.add_argument(
             "--prompt",

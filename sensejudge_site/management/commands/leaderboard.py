@@ -88,7 +88,7 @@ class Command(OneLineCommand):
             "--verdicts",
             choices=[each.value for each in Source],
             default=_USUAL["verdicts"],
-            help="with --dataset: by human labels, by what stands in for the annotators, by the "
+            help="with --dataset: by human labels, by the annotators' stand-ins, by the "
             "judge under their selected preferences, or by the base judge",
         )
         parser.add_argument(
@@ -116,19 +116,19 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--between-annotators",
             action="store_true",
-            help="with --dataset: how each annotator ranks the models, and how alike any two do",
+            help="with --dataset: how each annotator ranks the models, and how well any two agree",
         )
         parser.add_argument(
             "--style",
             action="store_true",
             help="with --dataset: Bradley-Terry ratings with length, headings, lists and bold "
-            "allowed for, and what each does",
+            "controlled for, and the effect of each",
         )
         parser.add_argument(
             "--corrected",
             action="store_true",
             help="with --dataset: win rates by people, by the base judge (or --verdicts selected: "
-            "by what stands in for the annotators), and by that judge corrected by people",
+            "by the annotators' stand-ins), and by that judge corrected by people",
         )
         parser.add_argument(
             "--grades",
@@ -143,7 +143,7 @@ class Command(OneLineCommand):
         parser.add_argument("--bootstrap", type=draws, metavar="N")
         parser.add_argument("--seed", type=number_from(0), default=SEED, metavar="N")
         parser.add_argument(
-            "--snapshot", action="store_true", help="with --dataset: keep it, under a number"
+            "--snapshot", action="store_true", help="with --dataset: save a numbered snapshot"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -46,8 +46,8 @@ class Command(OneLineCommand):
 
     help = (
         "Plans comparisons of the stored responses: all, against an anchor model, a balanced "
-        "sample, or adaptively in batches. Counts them, tells what judging them would take, and "
-        "makes them."
+        "sample, or adaptively in batches. Counts them, estimates the cost of judging them, and "
+        "creates them."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -57,8 +57,8 @@ class Command(OneLineCommand):
             "--plan",
             default="all",
             metavar="all|anchor:MODEL|adaptive|sample:N",
-            help="every two models (default), each model with one, the comparisons that tell most "
-            "of the ranking in batches, or N balanced over pairs of models and scenarios",
+            help="every two models (default), each model with one, the most informative "
+            "comparisons in batches, or N balanced over pairs of models and scenarios",
         )
         parser.add_argument(
             "--batch",
@@ -96,7 +96,7 @@ class Command(OneLineCommand):
             "--judge",
             default="",
             metavar="lexical|ENDPOINT",
-            help="tell what judging takes under this judge; with --verdicts, whose verdicts count",
+            help="estimate judging with this judge; with --verdicts, whose verdicts count",
         )
         parser.add_argument(
             "--verdicts",
@@ -107,7 +107,7 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--incomplete",
             action="store_true",
-            help="adaptive: next batch even if verdicts on the last one are missing",
+            help="adaptive: create the next batch even if verdicts on the last one are missing",
         )
         parser.add_argument(
             "--study", default="", metavar="NAME", help="create a draft study of the comparisons"

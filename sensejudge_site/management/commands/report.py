@@ -80,7 +80,9 @@ class Command(OneLineCommand):
             help="with --gold: what a reply without a verdict counts as",
         )
         parser.add_argument(
-            "--snapshot", action="store_true", help="keep its rows under a number, for verify"
+            "--snapshot",
+            action="store_true",
+            help="save its rows as a numbered snapshot, for verify",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -51,13 +51,13 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--evaluator",
             metavar="lexical|learned|ENDPOINT[,...]",
-            help="who scores (default: lexical); with several names, each gets its own run",
+            help="judge that scores (default: lexical); with several names, each gets its own run",
         )
         parser.add_argument(
             "--annotator",
             default="",
             metavar="NAME",
-            help="in this annotator's stead alone: their own sessions and those without an owner",
+            help="only on behalf of this annotator: their own sessions and those without an owner",
         )
         parser.add_argument(
             "--targets",
@@ -84,7 +84,7 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--memory-judge",
             metavar="lexical|ENDPOINT",
-            help="who writes the user memories (default: the evaluator)",
+            help="judge that writes the user memories (default: the evaluator)",
         )
         parser.add_argument(
             "--level",

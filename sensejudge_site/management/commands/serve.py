@@ -119,7 +119,7 @@ def _told(
         yield _("Unfinished runs that wait to be resumed on their pages:")
         yield from map(_remains, waiting)
     if at_work:
-        yield _("Runs of other processes, resumed after %(seconds)d s without a sign of life:") % {
+        yield _("Runs of other processes, resumed after %(seconds)d s without activity:") % {
             "seconds": settings.RUN_STALE_SECONDS
         }
         yield from map(_remains, at_work)

@@ -20,7 +20,7 @@ from sensejudge_site.management.parsing import (
 class Command(OneLineCommand):
     """Computes a snapshot again from what is stored; nobody is asked anything."""
 
-    help = "Compute the figures of a snapshot again, with no call made, and name what changed."
+    help = "Computes the figures of a snapshot again, without calls, and names what changed."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declares which snapshot."""

@@ -109,7 +109,7 @@ def test_several_models_have_a_run_each_and_without_javascript_it_is_estimated(m
     wanted = {**FIELDS, "models": ["one", "two"], "scenario": []}
     page = manager.post("/datasets/data/generate/estimate/", wanted).content.decode()
     assert "<h1>Generate responses</h1>" in page
-    assert "What it would take" in page
+    assert "Estimate" in page
     answer = manager.post("/datasets/data/generate/", wanted)
     assert answer.url == "/runs/?dataset=data"
     assert 'href="/datasets/data/pairing/"' in manager.get(answer.url).content.decode()

@@ -123,7 +123,7 @@ def test_a_manager_starts_a_check_and_sees_before_what_it_takes(client):
     assert client.get(estimate).status_code == 405
     for headers in ({}, {"HX-Request": "true"}):
         told = text_of(client.post(estimate, form, headers=headers))
-        assert "No call: these judges need no endpoint." in told
+        assert "No calls: these judges need no endpoint." in told
         assert ("<h1>" in told) is (not headers)
     assert not JudgeRun.objects.exists()
     wrong = client.post(start, {**form, "prompt": "PAIRWISE"})

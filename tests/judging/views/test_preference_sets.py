@@ -112,7 +112,7 @@ def test_the_coin_does_not_speak_for_the_base_judge(viewer, p, said):
     page = one_line(viewer.get(f"/preference-sets/{chosen.pk}/"))
     assert said in page
     assert f"p against the base judge {p:.3f}" in page
-    assert re.search(r"<b>0.010</b>\s*<span>(<a [^>]*>)?p against a coin\b", page)
+    assert re.search(r"<b>0.010</b>\s*<span>(<a [^>]*>)?p against chance\b", page)
     run = one_line(viewer.get(f"/runs/{parent.pk}/"))
     assert re.search(r'<th class="n">(<a [^>]*>)?p against the base judge', run)
     assert f'<td class="n">80 %</td> <td class="n">70 %</td> <td class="n">{p:.3f}</td>' in run

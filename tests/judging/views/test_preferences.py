@@ -225,9 +225,9 @@ def test_the_page_says_what_judging_again_takes_and_then_does_it(as_manager, run
     assert "1 change not judged yet" in page
     # 3 dev comparisons in both orders under the new text; what stands is the base judge, the other
     # 3, the old text (the control's draws that do not flip its pair), 3 flipped and 10 joint ones.
-    assert "6 new verdicts are needed on the dev part" in page
+    assert "6 new verdicts are needed on the dev split" in page
     assert "108 verdicts are reused." in page
-    assert "No call: these judges need no endpoint." in page
+    assert "No calls: these judges need no endpoint." in page
     answer = as_manager.post(where["judge"])
     started = JudgeRun.objects.get(parent=run)
     assert answer.url == f"/runs/{started.pk}/"
@@ -287,7 +287,7 @@ def test_a_preference_shows_the_call_and_the_pair_behind_it(client, manager):
     joint = own(run, kind="AGGREGATE")
     page = tight(client.get(f"/preferences/{joint.pk}/"))
     assert "distil_aggregate.v1.en" in page
-    assert "From all labelled comparisons of the dev part." in page
+    assert "From all labelled comparisons of the dev split." in page
     # An edit keeps showing where the first version came from.
     edited = edit_preference(row, text=NEW, editor=manager)
     page = tight(client.get(f"/preferences/{edited.pk}/"))

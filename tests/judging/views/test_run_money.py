@@ -45,7 +45,7 @@ def test_an_estimate_is_shown_before_anything_starts(manager, study, endpoint):
     assert "<html" not in page
     assert "Judge comparisons" in page
     assert "cost range" in page
-    assert "not known before the endpoint's first reply" in page.replace("&#x27;", "'")
+    assert "unknown until the endpoint's first reply" in page.replace("&#x27;", "'")
     assert not JudgeRun.objects.exists()
 
 
@@ -72,7 +72,7 @@ def test_judges_without_an_endpoint_ask_nobody(manager, study):
 
 def test_an_incomplete_choice_and_a_refusal_are_said(manager, study, endpoint):
     incomplete = one_line(manager.post(ESTIMATE, fields(study, judge=[]), headers=HTMX))
-    assert "Once the choice is complete" in incomplete
+    assert "Complete the form" in incomplete
     nothing = one_line(manager.post(ESTIMATE, fields(study, kind="TEST"), headers=HTMX))
     assert "Distil preferences first" in nothing
 

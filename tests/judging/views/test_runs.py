@@ -210,7 +210,7 @@ def test_an_unfinished_distillation_leads_nowhere_yet(manager, status):
     JudgeRun.objects.filter(pk=parent.pk).update(status=status)
     page = tight(manager.get(f"/runs/{parent.pk}/"))
     assert "See trust figures" not in page
-    assert "Measure on the test part" not in page
+    assert "Measure on the test split" not in page
 
 
 def test_a_satisfaction_run_leads_to_its_turns_and_memories(viewer):
@@ -320,12 +320,12 @@ def test_the_form_offers_the_datasets_annotators_and_judges(manager):
     make_dataset(slug="other")
     page = tight(manager.get("/runs/new/?dataset="))
     assert "Study" in page
-    assert "What to do" not in page
-    assert "What to do" not in tight(manager.get("/runs/new/?dataset=gone"))
+    assert "Task" not in page
+    assert "Task" not in tight(manager.get("/runs/new/?dataset=gone"))
     page = tight(manager.get("/runs/new/"))
     assert '<option value="study" selected>' in page  # of the last run
     page = tight(manager.get("/runs/new/?dataset=study"))
-    assert "What to do" in page
+    assert "Task" in page
     assert ">ann</option>" in page
     assert f'value="{endpoint.name}"' in page
     assert "retired" not in page

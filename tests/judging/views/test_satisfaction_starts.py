@@ -80,7 +80,7 @@ def test_another_dataset_may_teach(manager):
         ({"variant": "SPUR", "level": "SESSION"}, "no prompt for what you want to score"),
         ({"variant": "TASK_GUARDED"}, "no prompt for what you want to score"),
         ({"variant": "SPUR", "judge": "lexical"}, "Choose an endpoint to compare"),
-        ({"level": "SESSION", "turn_targets": "candidates"}, "no other responses"),
+        ({"level": "SESSION", "turn_targets": "candidates"}, "only original responses"),
         ({"history_in": "nowhere"}, "Select a valid choice"),
         ({"turn_targets": "test"}, "Select a valid choice"),
         ({"turn_targets": "candidates"}, "nothing to judge among these targets"),
@@ -206,7 +206,7 @@ def test_unrated_responses_are_scored_from_the_page(manager):
     listed = manager.get(f"/runs/{run.pk}/turns/?part=CANDIDATE").content.decode()
     assert "other" in listed
     judged = tight(manager.get(f"/runs/{run.pk}/turns/{row.pk}/"))
-    assert "Scored by lexical in the stead of" in judged
+    assert "Scored by lexical on behalf of" in judged
     assert "not rated" in judged
 
 

@@ -260,7 +260,7 @@ class TestOutOfProportion:
     def test_a_file_that_unpacks_to_blanks_is_refused_at_once(self, tmp_path):
         path = self.packed(tmp_path, *[b"\n" * 2**20] * 64)
         (row,) = read_rows(path)
-        assert row.fault.reason == "Only blanks follow; the rest was not read"
+        assert row.fault.reason == "Only blank lines follow; the rest was not read"
 
     def test_a_file_that_unpacks_to_too_much_is_refused(self, tmp_path):
         rows = b'{"a": "' + b"x" * 100_000 + b'"}\n'

@@ -152,10 +152,10 @@ def test_a_query_that_is_no_list_of_messages_is_one(query, asked):
     [
         (r"'a\x00'", "A string contains NUL"),
         (r"'\ud800'", "A string contains bytes or escapes that are not characters"),
-        ("'x', 'more': {1, 2}", "Holds values that JSON cannot hold"),
-        ("'x', 'more': b'1'", "Holds values that JSON cannot hold"),
-        ("'x', 'more': 1e999", "Holds values that JSON cannot hold"),
-        ("'x', 'more': {(1, 2): 3}", "Holds values that JSON cannot hold"),
+        ("'x', 'more': {1, 2}", "Contains values that JSON cannot represent"),
+        ("'x', 'more': b'1'", "Contains values that JSON cannot represent"),
+        ("'x', 'more': 1e999", "Contains values that JSON cannot represent"),
+        ("'x', 'more': {(1, 2): 3}", "Contains values that JSON cannot represent"),
         ("'x', 'more': " + "[" * 60 + "]" * 60, "Nested too deeply"),
     ],
 )

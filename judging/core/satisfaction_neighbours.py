@@ -7,7 +7,7 @@ of a user is counted once for all of the user's blocks: counting is what takes t
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -71,12 +71,18 @@ Measured = MutableMapping[Passage, Values]
 """Passages whose features are known; reading the same ones again then costs nothing."""
 
 
-def read_blocks(blocks: Sequence[Block], *, measured: Measured | None = None) -> Corpus:
+def read_blocks(
+    blocks: Sequence[Block],
+    *,
+    measured: Measured | None = None,
+    pulse: Callable[[], None] = lambda: None,
+) -> Corpus:
     """Measure every passage of some blocks.
 
     Args:
         blocks: to read.
         measured: kept from one reading to the next, and added to.
+        pulse: called for each passage that is measured.
     """
     rows: dict[Passage, int] = {}
     read = tuple(_rows(block, rows) for block in blocks)
@@ -84,6 +90,7 @@ def read_blocks(blocks: Sequence[Block], *, measured: Measured | None = None) ->
     known = {} if measured is None else measured
     for one in found:
         if one not in known:
+            pulse()
             known[one] = features_of(one)
     return Corpus(
         features=np.array([known[one] for one in found], dtype=np.float64),

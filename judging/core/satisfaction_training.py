@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +114,11 @@ def balanced(rated: Sequence[Rated], *, seed: int = SEED) -> tuple[Rated, ...]:
 MIN_USERS: Final = 4
 """Fewer training users leave too little to learn from when some are held out."""
 
+
+def _nothing() -> None:
+    """Nobody is told."""
+
+
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.intp]
 
@@ -196,7 +201,8 @@ def train(
     settings: Settings | None = None,
     *,
     measured: Measured | None = None,
-    pulse: Callable[[], None] = lambda: None,
+    pulse: Callable[[], None] = _nothing,
+    step: Callable[[], None] = _nothing,
 ) -> Trained:
     """Train on the labelled blocks of training users.
 
@@ -204,14 +210,40 @@ def train(
         examples: their blocks with what they said.
         settings: how; the defaults are the evaluator's one setting.
         measured: passages measured before, where several trainings read the same ones.
-        pulse: called before each of the steps, which take seconds.
+        pulse: called all the time.
+        step: called after each of `steps`, which take seconds or minutes.
 
     Raises:
         Refused: fewer than MIN_USERS users, or no dissatisfied turn, or only such.
     """
     chosen = settings or Settings()
-    model, held_out = _fit(examples, chosen, measured=measured, pulse=pulse, fewest=MIN_USERS)
-    return Trained(model, held_out())
+    watch = _Watch(pulse, step)
+    model, held_out = _fit(examples, chosen, measured=measured, watch=watch, fewest=MIN_USERS)
+    return Trained(model, held_out(watch))
+
+
+def steps(settings: Settings, users: int) -> int:
+    """How many steps a training on so many users has.
+
+    It reads, learns the general part without each group of users and on everybody, and decides on
+    each group's turns.
+    """
+    return 2 * min(settings.folds, users) + 2
+
+
+def group_steps(settings: Settings, others: int) -> int:
+    """How many steps a group of users has in `predict_apart`, whom so many others teach.
+
+    It reads, learns the general part as a training does, and scores.
+    """
+    return min(settings.folds, others) + 3
+
+
+class _Watch(NamedTuple):
+    """Who is told that a training is alive, and how far it is."""
+
+    pulse: Callable[[], None]
+    step: Callable[[], None]
 
 
 def check_enough(users: int, below: Sequence[bool], *, fewest: int = MIN_USERS) -> None:
@@ -238,29 +270,28 @@ def _fit(
     chosen: Settings,
     *,
     measured: Measured | None,
-    pulse: Callable[[], None],
+    watch: _Watch,
     fewest: int,
-) -> tuple[Model, Callable[[], HeldOut]]:
+) -> tuple[Model, Callable[[_Watch], HeldOut]]:
     """A model, and how to decide on its held-out predictions, which takes longer than the rest.
 
     `fewest` is how many users it takes.
     """
-    pulse()
-    corpus = read_blocks([one.block for one in examples], measured=measured)
+    corpus = read_blocks([one.block for one in examples], measured=measured, pulse=watch.pulse)
     turns = _turns(examples, corpus)
     below = turns.below()
     check_enough(len(turns.names), below.tolist(), fewest=fewest)
     scale = scaling(corpus.features, corpus.scenarios, corpus.counts)
     prepared = prepare(corpus, scale)
+    watch.step()
     fold_of_user = _folds(len(turns.names), chosen)
     folds = fold_of_user[turns.users]
     filled = _Expected.of(len(turns.rows))
     expected = filled.values
     for fold in np.unique(folds):
-        pulse()
         general, mean = _general(prepared, turns, folds != fold, chosen)
         _fill(filled, prepared, turns, folds == fold, general=general, mean=mean, how=chosen)
-    pulse()
+        watch.step()
     everyone = np.ones(len(folds), dtype=np.bool_)
     general, mean = _general(prepared, turns, everyone, chosen)
     wide = _wide(corpus, turns, expected)
@@ -273,6 +304,7 @@ def _fit(
         dissatisfied=fit_logistic(wide, below),
         reasons=_reasons(prepared, turns, everyone, chosen),
     )
+    watch.step()
     return model, partial(_held_out, prepared, turns, folds, filled, wide, chosen)
 
 
@@ -281,7 +313,8 @@ def predict_apart(
     blocks: Sequence[Block],
     *,
     model: Model,
-    pulse: Callable[[], None] = lambda: None,
+    pulse: Callable[[], None] = _nothing,
+    step: Callable[[], None] = _nothing,
 ) -> tuple[tuple[Learned, ...], ...]:
     """What evaluators say of targets in the stead of those who taught the model, and of others.
 
@@ -294,14 +327,14 @@ def predict_apart(
         taught: what the model was trained on.
         blocks: the targets, which carry no label.
         model: trained on all of `taught`.
-        pulse: called between the steps of the trainings.
+        pulse: called all the time.
+        step: called after each of a group's `group_steps`; who taught nothing has
+            none.
 
     Raises:
         Refused: the others of a group are too few, or all satisfied or dissatisfied.
     """
-    names = list(dict.fromkeys(one.block.user for one in taught))
-    groups = _folds(len(names), model.settings) if names else np.zeros(0, dtype=np.intp)
-    group_of = dict(zip(names, groups.tolist(), strict=True))
+    group_of = groups_of(taught, model.settings)
     measured: Measured = {}
     found: dict[int, tuple[Learned, ...]] = {}
     for group in sorted({group_of.get(block.user, -1) for block in blocks}):
@@ -311,12 +344,20 @@ def predict_apart(
             others = [one for one in taught if group_of[one.block.user] != group]
             least = MIN_USERS - 1  # a training needs one more, to hold out
             own, _held_out_of_them = _fit(
-                others, model.settings, measured=measured, pulse=pulse, fewest=least
+                others, model.settings, measured=measured, watch=_Watch(pulse, step), fewest=least
             )
-        pulse()
-        corpus = read_blocks([blocks[at] for at in places], measured=measured)
+        corpus = read_blocks([blocks[at] for at in places], measured=measured, pulse=pulse)
         found |= zip(places, predict_corpus(own, corpus), strict=True)
+        if group >= 0:
+            step()
     return tuple(found[at] for at in range(len(blocks)))
+
+
+def groups_of(taught: Sequence[Example], settings: Settings) -> dict[str, int]:
+    """By user who taught, the group that is held out together in `predict_apart`."""
+    names = list(dict.fromkeys(one.block.user for one in taught))
+    groups = _folds(len(names), settings) if names else np.zeros(0, dtype=np.intp)
+    return dict(zip(names, groups.tolist(), strict=True))
 
 
 def _turns(examples: Sequence[Example], corpus: Corpus) -> _Turns:
@@ -409,6 +450,7 @@ def _held_out(
     filled: _Expected,
     wide: FloatArray,
     settings: Settings,
+    watch: _Watch,
 ) -> HeldOut:
     """Decide on each fold with what the other folds' held-out predictions teach."""
     below, expected = turns.below(), filled.values
@@ -423,6 +465,7 @@ def _held_out(
         model = _reasons(prepared, turns, others, settings)
         texts = prepared.texts[turns.rows[asked]]
         reasons[asked] = model.probabilities(texts, complaints[turns.blocks[asked]])
+        watch.step()
     return HeldOut(
         users=tuple(turns.names[user] for user in turns.users),
         blocks=tuple(turns.blocks.tolist()),

@@ -77,12 +77,13 @@ class AskingStage(Generic[Question, Answer]):
 class ComputingStage:
     """A stage that computes from the rows before it; doing it twice gives the same rows.
 
-    Its `compute` raises `Refused` where the run has to end there. A run that does not need it
+    Its `compute` raises `Refused` where the run has to end there, and is true where more is to be
+    computed: that has its turn after the batches of other runs. A run that does not need the stage
     passes it over.
     """
 
     name: StageName
-    compute: Callable[[JudgeRun], None]
+    compute: Callable[[JudgeRun], bool | None]
     is_needed: Callable[[JudgeRun], bool] = lambda _run: True
 
 

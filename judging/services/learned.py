@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -21,13 +22,26 @@ from judging.core.satisfaction_artefact import from_bytes, manifest, to_bytes
 from judging.core.satisfaction_decisions import likeliest
 from judging.core.satisfaction_features import Group
 from judging.core.satisfaction_model import VERSION, Explained, Settings, to_text
-from judging.core.satisfaction_training import HeldOut, predict_apart, train
+from judging.core.satisfaction_neighbours import Example
+from judging.core.satisfaction_training import (
+    HeldOut,
+    group_steps,
+    groups_of,
+    predict_apart,
+    steps,
+    train,
+)
 from judging.models import JudgeRun, LearnedModel, RunKind, SatisfactionJudgment
 from judging.queries.configurations import satisfaction_settings
-from judging.queries.runs import score_rows
-from judging.queries.satisfaction.blocks import ratings_digest
+from judging.queries.runs import score_rows, unit_rows
+from judging.queries.satisfaction.blocks import rated, ratings_digest
 from judging.queries.satisfaction.labels import examples
-from judging.queries.satisfaction.learned import newest_models, ratings_stamp
+from judging.queries.satisfaction.learned import (
+    StepsLearned,
+    newest_models,
+    ratings_stamp,
+    steps_learned,
+)
 from judging.queries.satisfaction.targets import Asked, TurnScope, target_blocks, turn_scope
 from judging.services.batches import ComputingStage
 from judging.services.heartbeats import Pulse
@@ -41,6 +55,7 @@ def learned_model(
     level: Level = Level.TURN,
     settings: Settings | None = None,
     pulse: Callable[[], None] = lambda: None,
+    step: Callable[[], None] = lambda: None,
 ) -> LearnedModel:
     """The evaluator trained on every rating of a dataset: the stored one, or a new version.
 
@@ -51,7 +66,8 @@ def learned_model(
         dataset: whose users.
         level: what they rated, single responses or whole sessions.
         settings: how to train; the defaults are the evaluator's one setting.
-        pulse: called between the steps of a training.
+        pulse: called all the time in a training.
+        step: called after each of its steps (`steps`).
 
     Raises:
         Refused: too few users or turns to train on.
@@ -63,7 +79,7 @@ def learned_model(
         return stored
     try:
         return train_learned_model(
-            dataset=dataset, level=level, digest=digest, settings=chosen, pulse=pulse
+            dataset=dataset, level=level, digest=digest, settings=chosen, pulse=pulse, step=step
         )
     except IntegrityError:
         quicker = _stored_model(dataset, level, digest, chosen)
@@ -79,6 +95,7 @@ def train_learned_model(
     digest: str,
     settings: Settings,
     pulse: Callable[[], None] = lambda: None,
+    step: Callable[[], None] = lambda: None,
 ) -> LearnedModel:
     """Train on every rating of a dataset and store the result as its next version.
 
@@ -87,7 +104,8 @@ def train_learned_model(
         level: what they rated.
         digest: of its ratings, read before the examples are.
         settings: how to train.
-        pulse: called between the steps.
+        pulse: called all the time.
+        step: called after each step.
 
     Raises:
         Refused: too few users or turns to train on.
@@ -95,7 +113,7 @@ def train_learned_model(
     stamp = ratings_stamp(dataset_id=dataset.pk, level=level)
     version = _newest_version(dataset) + 1
     found = examples(dataset_id=dataset.pk, level=level)
-    trained = train(found, settings, pulse=pulse)
+    trained = train(found, settings, pulse=pulse, step=step)
     names = names_of(dataset=dataset)
     users = sorted({names[int(one.block.user)] for one in found})
     with transaction.atomic():  # of two who train at once the second finds the version taken
@@ -217,6 +235,30 @@ def _is_due(model: LearnedModel, *, now: datetime) -> bool:
     return not tried.exists()
 
 
+class _Steps:
+    """How far a run is with what it learns, as its page shows it."""
+
+    def __init__(self, run: JudgeRun, left: int) -> None:
+        self.pulse = Pulse(run)
+        self._run = run
+        begun = steps_learned(run) if run.learned_model_id else None
+        self._steps = max(begun.steps if begun else 0, left)
+        self._done = self._steps - left
+        self._note()
+
+    def step(self) -> None:
+        """One step more is done."""
+        self._done = min(self._done + 1, self._steps)
+        self.pulse()
+        self._note()
+
+    def _note(self) -> None:
+        result = StepsLearned(self._done, self._steps)._asdict()
+        unit_rows(self._run.pk).update_or_create(
+            run=self._run, position=0, defaults={"name": StageName.LEARN.value, "result": result}
+        )
+
+
 def train_run(run: JudgeRun) -> None:
     """Train on the ratings as they are now, and note the version with the run.
 
@@ -226,7 +268,9 @@ def train_run(run: JudgeRun) -> None:
     """
     dataset = Dataset.objects.get(pk=run.dataset_id)
     level = Level(run.config.get("level", Level.TURN))
-    model = learned_model(dataset=dataset, level=level, pulse=Pulse(run))
+    users = rated(dataset_id=dataset.pk, level=level).values("annotator").distinct().count()
+    progress = _Steps(run, steps(Settings(), users))
+    model = learned_model(dataset=dataset, level=level, pulse=progress.pulse, step=progress.step)
     JudgeRun.objects.filter(pk=run.pk).update(learned_model=model)
 
 
@@ -240,32 +284,49 @@ Known = Mapping[tuple[int, int], Mapping[str, Any]]
 """User and response (or session) to the columns of a judgment."""
 
 
-def score_learned(run: JudgeRun) -> None:
-    """Write the scores of a learned run over its pending rows; other runs are left alone.
+def score_learned(run: JudgeRun) -> bool:
+    """Write scores of a learned run over pending rows, part by part; other runs are left alone.
 
-    Rated turns have their held-out predictions; other targets those of evaluators that nothing of
-    their user taught. Where there is too little to learn from, every row fails with
-    `learned:too-few-ratings`.
+    First the dataset's evaluator is trained, if it is not. Rated turns then have their held-out
+    predictions; other targets those of evaluators that nothing of their user taught, one group of
+    users at a time. Where there is too little to learn from, every row fails with
+    `learned:too-few-ratings`. Whether there is more to do.
     """
     if run.judge != LEARNED:
-        return
+        return False
     pending = score_rows(run.pk).filter(status=JudgmentStatus.PENDING)
     rows = list(pending.only("pk", "user_id", "response_id", "session_id").order_by("pk"))
     try:
-        scope = turn_scope(run)
-        model = learned_model(
-            dataset=Dataset.objects.get(pk=run.dataset_id if scope is None else scope.history),
-            level=satisfaction_settings(run.config).level,
-            pulse=Pulse(run),
-        )
-        if scope is None:
-            found = _held_out(model)
-        else:
-            found = _of_targets(model, scope, [_target_of(row) for row in rows], pulse=Pulse(run))
+        return _score_part(run, rows)
     except Refused as error:
         pending.update(status=JudgmentStatus.FAILED, error_code=error.code)
-        return
-    JudgeRun.objects.filter(pk=run.pk).update(learned_model=model)
+        return False
+
+
+def _score_part(run: JudgeRun, rows: Sequence[SatisfactionJudgment]) -> bool:
+    scope, level = turn_scope(run), satisfaction_settings(run.config).level
+    dataset = Dataset.objects.get(pk=run.dataset_id if scope is None else scope.history)
+    taught = examples(dataset_id=dataset.pk, level=level)
+    group_of = groups_of(taught, Settings())
+    users, sizes = len(group_of), Counter(group_of.values())
+    groups = sorted({group_of.get(str(row.user_id), -1) for row in rows}) if scope else []
+    left = sum(group_steps(Settings(), users - sizes[each]) for each in groups if each >= 0)
+    progress = _Steps(run, left if run.learned_model_id else left + steps(Settings(), users))
+    model = learned_model(dataset=dataset, level=level, pulse=progress.pulse, step=progress.step)
+    if run.learned_model_id != model.pk:
+        # Scores by another version, from before ratings changed, would stand beside these.
+        score_rows(run.pk).update(**_UNSCORED)
+        JudgeRun.objects.filter(pk=run.pk).update(learned_model=model)
+        return True
+    if scope is None:
+        _write(rows, _held_out(model))
+        return False
+    part = [row for row in rows if group_of.get(str(row.user_id), -1) == groups[0]]
+    _write(part, _of_targets(model, scope, taught, [_target_of(row) for row in part], progress))
+    return len(part) < len(rows)
+
+
+def _write(rows: Sequence[SatisfactionJudgment], found: Known) -> None:
     now = timezone.now()
     for row in rows:
         for name, value in found.get(_target_of(row), _GONE).items():
@@ -279,6 +340,15 @@ def _target_of(row: SatisfactionJudgment) -> tuple[int, int]:
 
 
 _FIELDS: Final = ("status", "score", "expected_score", "reason", "raw", "error_code")
+_UNSCORED: Final[dict[str, Any]] = {
+    "status": JudgmentStatus.PENDING,
+    "score": None,
+    "expected_score": None,
+    "reason": None,
+    "raw": "",
+    "error_code": "",
+    "calibrated": None,
+}
 _GONE: Final[dict[str, Any]] = {"status": JudgmentStatus.FAILED, "error_code": NO_TURN}
 
 
@@ -306,15 +376,20 @@ def _held_out(model: LearnedModel) -> Known:
 
 
 def _of_targets(
-    model: LearnedModel, scope: TurnScope, asked: Asked, *, pulse: Callable[[], None]
+    model: LearnedModel,
+    scope: TurnScope,
+    taught: Sequence[Example],
+    asked: Asked,
+    progress: _Steps,
 ) -> Known:
     """What is said of other targets; the dataset of the history is the one that taught."""
     blocks = target_blocks(scope, asked)
     found = predict_apart(
-        examples(dataset_id=model.dataset_id, level=scope.level),
+        taught,
         [stored.block for stored in blocks],
         model=from_bytes(bytes(model.artefact)),
-        pulse=pulse,
+        pulse=progress.pulse,
+        step=progress.step,
     )
     return {
         (stored.user_id, int(target.turn_id)): _columns(

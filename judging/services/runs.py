@@ -171,8 +171,8 @@ def _work_off(
 
 
 def _compute(run: JudgeRun, stage: ComputingStage) -> Dispatch | None:
-    stage.compute(run)
-    return _go_on(run.pk, run.generation) if _advance(run) else None
+    has_more = stage.compute(run)
+    return _go_on(run.pk, run.generation) if has_more or _advance(run) else None
 
 
 def _work(

@@ -33,6 +33,7 @@ from judging.queries.generation import (
 from judging.queries.run_lists import run_list
 from judging.queries.run_pages import compared_runs, comparison_page, run_page
 from judging.queries.runs import UNFINISHED, applied_scenarios, run_progress
+from judging.queries.satisfaction.learned import steps_learned
 from judging.queries.satisfaction.memories import memories_of_run
 from judging.services.endpoints import set_budget
 from judging.services.run_control import can_be_resumed, cancel, is_in_use
@@ -116,7 +117,7 @@ def _progress_context(
         "errors": [(gettext(text_of(code)), code, count) for code, count in found.errors],
         "error": " ".join(gettext(text_of(code)) for code in _reasons(found)),
         "waits_in_queue": found.status == RunStatus.PENDING and not is_left,
-        "is_learning": found.status == RunStatus.RUNNING and run.stage == StageName.LEARN,
+        "learned": steps_learned(run),
         "waits_for_file": found.status == RunStatus.BATCH,
         "can_retry": found.status not in (*UNFINISHED, RunStatus.BATCH)
         and found.kind != RunKind.RECORDED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 
@@ -13,9 +13,10 @@ from annotation.core.intervals import missing_units
 from annotation.models import Dataset
 from annotation.queries.datasets import of_no_deleted
 from judging.core.rules import Level
+from judging.core.runs import StageName
 from judging.core.satisfaction_model import VERSION
-from judging.models import JudgeRun, LearnedModel, RunKind
-from judging.queries.runs import UNFINISHED
+from judging.models import JudgeRun, LearnedModel, RunKind, RunStatus
+from judging.queries.runs import UNFINISHED, unit_rows
 from judging.queries.satisfaction.blocks import rated, ratings_digest
 
 
@@ -163,3 +164,18 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield from _flat(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
+
+
+class StepsLearned(NamedTuple):
+    """Of the steps that a run's trainings take together, how many are done."""
+
+    done: int
+    steps: int
+
+
+def steps_learned(run: JudgeRun) -> StepsLearned | None:
+    """How far a run is with learning; None where it is not at it. One query at most."""
+    if run.status != RunStatus.RUNNING or run.stage not in {StageName.TRAIN, StageName.LEARN}:
+        return None
+    noted = unit_rows(run.pk).values_list("result", flat=True).first()
+    return None if noted is None else StepsLearned(**noted)

@@ -3,6 +3,8 @@ from __future__ import annotations
 import dataclasses
 import io
 import zipfile
+from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +15,13 @@ from judging.core.satisfaction_features import Group
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings, predict
 from judging.core.satisfaction_neighbours import read_blocks
-from judging.core.satisfaction_training import predict_apart, train
+from judging.core.satisfaction_training import (
+    group_steps,
+    groups_of,
+    predict_apart,
+    steps,
+    train,
+)
 from tests.judging.core.satisfaction_people import NOT_RECORDED, examples, sessions
 from tests.refusals import refuses
 
@@ -229,3 +237,20 @@ def test_a_user_who_taught_nothing_is_scored_by_the_whole_model(new_blocks, plai
 def test_the_smallest_training_can_be_held_out_of():
     _, blocks, found = apart(None, users=4)
     assert [len(own) for own in found] == [len(block.targets) for block in blocks]
+
+
+def test_a_training_says_how_far_it_is_and_that_it_is_alive():
+    taught, blocks = examples(users=5), [one.block for one in examples(users=5)]
+    told = Counter()
+    count = {name: partial(told.update, [name]) for name in ("pulse", "step")}
+    model = train(taught, QUICK, **count).model
+    assert told["step"] == steps(QUICK, 5)
+    assert told["pulse"] >= len(blocks)
+    sizes = Counter(groups_of(taught, QUICK).values())
+    told.clear()
+    predict_apart(taught, blocks, model=model, **count)
+    assert sorted(sizes.values()) == [1, 1, 1, 2]
+    assert told["step"] == sum(group_steps(QUICK, 5 - size) for size in sizes.values())
+    told.clear()
+    predict_apart(taught, [dataclasses.replace(blocks[0], user="stranger")], model=model, **count)
+    assert told["step"] == 0

@@ -4,14 +4,21 @@ import pytest
 
 from annotation.models import SatisfactionLabel
 from judging.core.satisfaction_model import from_text
-from judging.models import LearnedModel, RunStatus, SatisfactionJudgment
+from judging.core.targets import RunTarget, Targets
+from judging.models import JudgeRun, LearnedModel, RunStatus, SatisfactionJudgment
+from judging.queries.satisfaction.learned import steps_learned
+from judging.services.batches import IdRange
 from judging.services.foreground import run_to_end
 from judging.services.run_requests import finished_like
+from judging.services.runs import dispatch, run_batch
 from tests.benchmark.services.test_satisfaction_evaluation import make_rated_dataset
 from tests.judging.study import planned_satisfaction, start_distillation, start_satisfaction_run
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
+
+
+EVERYTHING = Targets(kind=RunTarget.ALL)
 
 
 @pytest.fixture
@@ -80,3 +87,52 @@ def test_it_judges_no_pairs(dataset):
     annotator = SatisfactionLabel.objects.first().annotator
     with refuses("judge:unknown"):
         start_distillation(dataset=dataset, annotator=annotator, judge="learned")
+
+
+def test_other_targets_are_scored_in_parts_that_stay_and_others_come_between(dataset):
+    run = start_satisfaction_run(dataset=dataset, judge="learned", targets=EVERYTHING)
+    whole = IdRange(0, 0)
+    following = dispatch(run.pk)
+    seen, shown = [], []
+    for _ in range(5):  # the training, then each user's group
+        assert following.batches == (whole,)  # its turn comes after what others queued meanwhile
+        following = run_batch(run.pk, following.generation, whole)
+        run.refresh_from_db()
+        seen.append(run.satisfaction_judgments.filter(status="DONE").count())
+        shown.append(steps_learned(run))
+    # Four groups of users: the training has ten steps, and each group six.
+    assert seen == [0, 12, 24, 36, 48]
+    assert shown == [(10, 34), (16, 34), (22, 34), (28, 34), None]
+    assert run_batch(run.pk, following.generation, whole) is None  # calibrated, and done
+    assert JudgeRun.objects.get(pk=run.pk).status == RunStatus.DONE
+
+
+def test_what_was_scored_stays_when_the_run_goes_on(dataset):
+    run = start_satisfaction_run(dataset=dataset, judge="learned", targets=EVERYTHING)
+    following = dispatch(run.pk)
+    for _ in range(2):
+        following = run_batch(run.pk, following.generation, IdRange(0, 0))
+    done = dict(run.satisfaction_judgments.filter(status="DONE").values_list("pk", "updated_at"))
+    assert len(done) == 12
+    again = dispatch(run.pk)  # whoever was at it died
+    run.refresh_from_db()
+    assert run_batch(run.pk, following.generation, IdRange(0, 0)) is None
+    following = run_batch(run.pk, again.generation, IdRange(0, 0))
+    run.refresh_from_db()
+    assert steps_learned(run) == (22, 34)
+    rows = run.satisfaction_judgments.filter(status="DONE")
+    assert rows.count() == 24
+    assert dict(rows.filter(pk__in=done).values_list("pk", "updated_at")) == done
+
+
+def test_scores_of_two_versions_never_stand_side_by_side(dataset):
+    run = start_satisfaction_run(dataset=dataset, judge="learned", targets=EVERYTHING)
+    following = dispatch(run.pk)
+    for _ in range(2):
+        following = run_batch(run.pk, following.generation, IdRange(0, 0))
+    label = SatisfactionLabel.objects.filter(score=5).first()
+    SatisfactionLabel.objects.filter(pk=label.pk).update(score=4)
+    run_batch(run.pk, following.generation, IdRange(0, 0))
+    run.refresh_from_db()
+    assert run.learned_model.version == 2
+    assert set(run.satisfaction_judgments.values_list("status", flat=True)) == {"PENDING"}

@@ -6,7 +6,15 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judging.models import JudgeRun, Judgment, LlmCall, Preference, PreferenceSet, RunKind
+from judging.models import (
+    JudgeRun,
+    Judgment,
+    LlmCall,
+    Preference,
+    PreferenceSet,
+    RunKind,
+    RunUnit,
+)
 from tests.benchmark.stage import Stage
 from tests.factory import (
     make_dataset,
@@ -252,13 +260,16 @@ def test_a_run_behind_another_is_queued(manager):
         assert "Resume" not in page
 
 
-def test_a_run_that_learns_first_says_so(viewer):
+def test_a_run_that_learns_says_how_far_it_is(viewer):
     learning = make_run(status="RUNNING", stage="learn", heartbeat_at=timezone.now())
-    scoring = make_run(status="RUNNING", stage="score", heartbeat_at=timezone.now())
-    assert "s ratings first, which takes minutes" in tight(
-        viewer.get(f"/runs/{learning.pk}/progress/")
-    )
-    assert "ratings first" not in tight(viewer.get(f"/runs/{scoring.pk}/progress/"))
+    address = f"/runs/{learning.pk}/progress/"
+    assert "s ratings: step" not in tight(viewer.get(address))  # not begun
+    RunUnit.objects.create(run=learning, position=0, name="learn", result={"done": 3, "steps": 68})
+    page = tight(viewer.get(address))
+    assert "s ratings: step 3 of 68." in page
+    assert '<progress value="3" max="68"' in viewer.get(address).content.decode()
+    JudgeRun.objects.filter(pk=learning.pk).update(stage="score")
+    assert "s ratings: step" not in tight(viewer.get(address))
 
 
 def test_a_failed_run_says_why(viewer):

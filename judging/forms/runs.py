@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -151,19 +152,18 @@ class RunForm(forms.Form):
         required=False,
         min_value=1,
         max_value=1000,
-        help_text=_(
-            "Preferences are distilled from these and selected by how they judge them. Default: "
-            "%(n)d."
-        )
-        % {"n": DEFAULT_DEV_SIZE},
+        help_text=format_lazy(
+            _("Preferences are learned and selected on these. Default: {n}."), n=DEFAULT_DEV_SIZE
+        ),
     )
     seed = forms.IntegerField(
         label=_("Seed"),
         required=False,
         min_value=0,
         max_value=2**32 - 1,
-        help_text=_("For drawing the dev comparisons and the control. Default: %(n)d.")
-        % {"n": DEFAULT_SEED},
+        help_text=format_lazy(
+            _("For drawing the dev comparisons and the control. Default: {n}."), n=DEFAULT_SEED
+        ),
     )
     sampling = forms.ChoiceField(
         label=_("Sampling of dev comparisons"), choices=choices_of(SplitSampling), required=False

@@ -163,11 +163,12 @@ def start_once(
     """
     wanted.plan = _plan(wanted)
     with transaction.atomic():
+        # First of all: who starts several runs would else wait for who waits for this lock.
+        _check_there(wanted)
         if again:
             _under_way(wanted.plan).update(plan="")
         same = _under_way(wanted.plan).first() or _save_or_find(wanted)
         if same is None:
-            _check_there(wanted)
             write_rows(wanted)
             return wanted
         if wanted.budget is not None:
@@ -177,7 +178,7 @@ def start_once(
 
 
 def _check_there(run: JudgeRun) -> None:
-    """Once the run is saved: its dataset is not deleted, nor can be before the transaction ends."""
+    """The dataset is not deleted, nor can be before the transaction ends."""
     locked = Dataset.objects.select_for_update(no_key=True).filter(pk=run.dataset_id)
     if not locked.values_list("pk", flat=True):
         raise Refused("dataset:archived")

@@ -12,6 +12,7 @@ from annotation.models import Dataset
 from judging.models import JudgeRun
 from judging.services import kinds
 from judging.services.run_control import cancel, reopen, reset_failed
+from judging.services.run_requests import start_once
 from tests.factory import make_dataset, make_endpoint, make_run
 from tests.judging.study import (
     make_study,
@@ -138,6 +139,33 @@ def test_a_run_that_starts_while_its_dataset_is_deleted_waits_and_is_refused():
             Dataset.objects.filter(pk=row.pk).update(archived_at=timezone.now())
         starting.result(timeout=20)
     assert not JudgeRun.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_starts_several_runs_and_who_starts_one_of_them_never_wait_for_each_other():
+    if connection.vendor != "postgresql":
+        pytest.skip("needs PostgreSQL: on SQLite one transaction writes at a time")
+    dataset = make_dataset()
+
+    def start_one(judge):
+        wanted = JudgeRun(kind="TEST", dataset=dataset, judge=judge)
+        return start_once(wanted, lambda _run: None)
+
+    def start_beside():
+        try:
+            return start_one("second")
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            start_one("first")
+            beside = threads.submit(start_beside)
+            with pytest.raises(TimeoutError):
+                beside.result(timeout=1)
+            own = start_one("second")
+        other = beside.result(timeout=20)
+    assert (other.pk, other.attached, own.attached) == (own.pk, True, False)
 
 
 def test_one_training_of_a_dataset_is_under_way_whatever_its_ratings():

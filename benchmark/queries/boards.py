@@ -219,11 +219,15 @@ def board(
 
 
 class PairsPage(NamedTuple):
-    """Models two by two, by the majority of one source; `sources` are those with a verdict."""
+    """Models two by two, by the majority of one source; `sources` are those with a verdict.
+
+    `voted` says whether a weighted vote stands in for an annotator.
+    """
 
     scope: LeaderboardScope
     source: Source
     judge: str
+    voted: bool
     anchor: str
     sources: tuple[Source, ...]
     models: tuple[str, ...]
@@ -251,7 +255,13 @@ def pairs_page(question: LeaderboardQuestion, source: Source | None, anchor: str
         Refused: something asked for does not exist.
     """
     scope = leaderboard_scope(question)
-    told = tuple(each for each in Source if _has_verdicts(scope, each))
+    there = tuple(each for each in Source if _has_verdicts(scope, each))
+    voted = False
+    if Source.SELECTED in there:
+        stands_in = latest_judge(scope, Source.SELECTED)
+        voted = is_voted(scope, runs_heard(scope, Source.SELECTED, stands_in))
+    # The selected set is a choice of its own only where something else stands in.
+    told = tuple(each for each in there if each is not Source.SUBSET or voted)
     usual = Source.DRAWN if Source.DRAWN in told else Source.HUMAN
     source = source or usual
     judge = "" if source is Source.HUMAN else latest_judge(scope, source)
@@ -264,7 +274,7 @@ def pairs_page(question: LeaderboardQuestion, source: Source | None, anchor: str
     if anchor and anchor not in models:
         raise Refused("benchmark:unknown-choice", f"no comparison of {anchor!r}")
     pairs = pairs_of_models(decided, anchor=anchor)
-    return PairsPage(scope, source, judge, anchor, told, models, pairs)
+    return PairsPage(scope, source, judge, voted, anchor, told, models, pairs)
 
 
 def _has_verdicts(scope: LeaderboardScope, source: Source) -> bool:

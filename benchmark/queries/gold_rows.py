@@ -11,7 +11,6 @@ from django.core.paginator import Page, Paginator
 from django.utils.text import Truncator
 
 from annotation.core.agreement import Coefficient, Measure
-from annotation.core.choices import Order
 from annotation.core.labelling import AnswerKind
 from annotation.core.refusals import Refused
 from annotation.queries.agreement import AgreementQuestion, agreement_page
@@ -35,7 +34,13 @@ from benchmark.queries.gold import (
     gold_cases,
     gold_scope,
 )
-from benchmark.queries.rows import EvidenceRow, FoundRow, VerdictMatch, decision_cell
+from benchmark.queries.rows import (
+    EvidenceRow,
+    FoundRow,
+    VerdictMatch,
+    decision_cells,
+    some_combined,
+)
 from benchmark.queries.trust import SEED
 
 ROWS_A_PAGE: Final = 50
@@ -57,6 +62,11 @@ class GoldRows:
     total: int
     rows: Sequence[tuple[EvidenceRow, int | None]]
     page: Page[FoundRow]
+
+    @property
+    def has_combined(self) -> bool:
+        """Whether some source recorded one verdict for both orders."""
+        return some_combined(row.found for row, _person in self.rows)
 
 
 def gold_rows(
@@ -120,11 +130,11 @@ def _rows(found: Sequence[FoundRow]) -> list[tuple[EvidenceRow, int | None]]:
                 found=row,
                 key=texts[row.comparison][0],
                 opening=Truncator(texts[row.comparison][2]).chars(OPENING_CHARS),
-                cells=tuple(decision_cell(row, order) for order in Order),
+                cells=cells,
             ),
             people.get(row.comparison),
         )
-        for row in found
+        for row, cells in zip(found, decision_cells(found), strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils.text import Truncator
 
-from annotation.core.choices import Order, Verdict
+from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from benchmark.core.accuracy import InvalidPolicy
 from benchmark.core.before_after import AnnotatorBias, Leans, leans, people_lean
@@ -53,7 +53,8 @@ from benchmark.queries.rows import (
     FoundRow,
     NumberOwner,
     VerdictMatch,
-    decision_cell,
+    decision_cells,
+    some_combined,
 )
 from benchmark.queries.trust import SEED
 from judging.core.votes import VoteRule
@@ -100,6 +101,11 @@ class TableRows:
     comparisons: int
     rows: Sequence[TableRow]
     page: Page[tuple[StandIn, FoundRow]]
+
+    @property
+    def has_combined(self) -> bool:
+        """Whether some source recorded one verdict for both orders."""
+        return some_combined(each.row.found for each in self.rows)
 
 
 def table_rows(
@@ -186,10 +192,12 @@ def _rows(
                 found=row,
                 key=texts[row.comparison][0],
                 opening=Truncator(texts[row.comparison][2]).chars(OPENING_CHARS),
-                cells=tuple(decision_cell(row, order) for order in Order),
+                cells=cells,
             ),
         )
-        for each, row in found
+        for (each, row), cells in zip(
+            found, decision_cells([row for _each, row in found]), strict=True
+        )
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -165,7 +165,7 @@ class RowsPage:
     @property
     def has_combined(self) -> bool:
         """Whether some source recorded one verdict for both orders."""
-        return any(_is_combined(row.found) for row in self.rows)
+        return some_combined(row.found for row in self.rows)
 
 
 def evidence_rows(
@@ -248,24 +248,29 @@ def _of_case(
 
 def _with_texts(found: Sequence[FoundRow]) -> list[EvidenceRow]:
     texts = openings(row.comparison for row in found)
-    some_combined = any(_is_combined(row) for row in found)
-    orders = tuple(Order) if some_combined else (Order.ORIGINAL, Order.SWAPPED)
     return [
         EvidenceRow(
             found=row,
             key=texts[row.comparison][0],
             opening=Truncator(texts[row.comparison][2]).chars(_OPENING),
-            cells=tuple(decision_cell(row, order) for order in orders),
+            cells=cells,
         )
-        for row in found
+        for row, cells in zip(found, decision_cells(found), strict=True)
     ]
 
 
-def _is_combined(row: FoundRow) -> bool:
-    return Order.COMBINED in row.decisions
+def some_combined(rows: Iterable[FoundRow]) -> bool:
+    """Whether some source recorded one verdict for both orders."""
+    return any(Order.COMBINED in row.decisions for row in rows)
 
 
-def decision_cell(row: FoundRow, order: Order) -> str | None:
+def decision_cells(rows: Sequence[FoundRow]) -> list[tuple[str | None, ...]]:
+    """The cells of each row: a decision in each order, and a combined one where any row has it."""
+    orders = tuple(Order) if some_combined(rows) else (Order.ORIGINAL, Order.SWAPPED)
+    return [tuple(_decision_cell(row, order) for order in orders) for row in rows]
+
+
+def _decision_cell(row: FoundRow, order: Order) -> str | None:
     """A decision as tables write it: None where there was none, "" for an unreadable reply."""
     if order not in row.decisions:
         return None

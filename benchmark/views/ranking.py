@@ -242,8 +242,10 @@ def leaderboard_pairs(request: HttpRequest) -> HttpResponse:
         "page": page,
         "scope": page.scope,
         "figures_id": FIGURES_ID,
-        "sources": [(each.value, source_name(each, "…", voted=False)) for each in page.sources],
-        "name": source_name(page.source, page.judge, voted=False),
+        "sources": [
+            (each.value, source_name(each, "…", voted=page.voted)) for each in page.sources
+        ],
+        "name": source_name(page.source, page.judge, voted=page.voted),
         "pairs": page.pairs,
         "chart": _pairs_chart(page),
     }

@@ -374,10 +374,10 @@ def _satisfaction(figures: SatisfactionFigures) -> Iterator[str]:
     if figures.missing:
         intervals = few_users_told(figures.missing)
     yield f"Satisfaction of {figures.users} users in {figures.turns} turns ({intervals})"
-    yield f"  {'':<26} {'calibrated to the user':<22} raw"
+    yield f"  {'':<38} {'calibrated to the user':<22} raw"
     for metric in figures.metrics:
         name = _METRICS.get(metric.name, metric.name)
-        yield f"  {name:<26} {_metric(metric.calibrated):<22} {_metric(metric.raw)}"
+        yield f"  {name:<38} {_metric(metric.calibrated):<22} {_metric(metric.raw)}"
 
 
 def _leaderboard(board: Board) -> Iterator[str]:

@@ -371,6 +371,7 @@ def test_a_weighted_vote_stands_above_the_selected_set(viewer):
     voted = tight(viewer.get(f"{ROWS}?dataset=study&judge=lexical&voice=stack"))
     assert "Decided by the weighted vote" in voted
     assert "shuffled" not in voted.split("</h1>")[0]
+    assert "combined" not in voted  # no column without a verdict for both orders
     rows = tight(viewer.get(f"{ROWS}?dataset=study&judge=lexical&voice=own"))
     assert "Decided by the annotator's stand-in" in rows
     assert "own_gain" in viewer.get(CSV).content.decode()

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from annotation.models import Comparison, Response
 from judging.models import JudgeRun, PreferenceSet
 from judging.queries.configurations import applied_plans
+from tests.benchmark.stage import Stage
 from tests.benchmark.test_views_leaderboard import text
 from tests.benchmark.test_views_leaderboard_annotators import study
 from tests.factory import make_rater, make_user
@@ -62,6 +63,31 @@ def test_people_decide_by_majority(viewer, django_assert_max_num_queries):
     assert viewer.get(f"{PAGE}?anchor=nobody").status_code == 404
     part = text(viewer.get(PAGE, headers={"HX-Request": "true", "HX-Target": "figures"}))
     assert "<html" not in part
+
+
+def test_what_stands_in_is_named_apart_from_the_selected_set(viewer):
+    stage = Stage.make(size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "AAAB")
+    stage.tested(ann, stage.distilled(ann), base="BBBB", selected="BBBB", stack="AAAB")
+    assert [name for _value, name in viewer.get(PAGE).context["sources"]] == [
+        "Human labels",
+        "Judge by weighted vote (…)",
+        "Judge with selected preferences (…)",
+        "Base judge (…)",
+    ]
+    voted = viewer.get(f"{PAGE}?source=selected")
+    assert voted.context["name"] == "Judge by weighted vote (lexical)"
+    assert viewer.get(f"{PAGE}?source=subset").context["pairs"] != voted.context["pairs"]
+
+
+def test_where_the_selected_set_stands_in_it_is_one_choice(viewer):
+    stage = Stage.make(size=4)
+    ann = stage.rater("ann")
+    stage.label(ann, "AAAB")
+    stage.tested(ann, stage.distilled(ann), base="BBBB", selected="AAAB")
+    values = [value for value, _name in viewer.get(PAGE).context["sources"]]
+    assert values == ["human", "selected", "base"]
 
 
 def test_without_verdicts_the_page_says_so(viewer):

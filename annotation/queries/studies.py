@@ -105,7 +105,7 @@ def _my_study(part: Participation, now: datetime) -> MyStudy:
         open=part.study.status == StudyStatus.OPEN and part.paused_at is None,
         progress=progress,
         closed=part.study.status == StudyStatus.CLOSED,
-        paused=part.study.status == StudyStatus.OPEN and part.paused_at is not None,
+        paused=part.study.status != StudyStatus.CLOSED and part.paused_at is not None,
         withheld=withholds(part.study),
         contact=part.study.contact,
         completion=completion_of(part, progress, skips),

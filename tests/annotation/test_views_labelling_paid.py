@@ -124,17 +124,21 @@ class TestWhoIsPaid:
         [
             ("PAUSED", False, "once the study continues or is closed"),
             ("OPEN", True, "while you are paused in this study"),
+            ("PAUSED", True, "while you are paused in this study"),
             ("CLOSED", True, "You are paused in this study, so there is no completion code."),
         ],
     )
-    def test_is_told_why_there_is_no_code(self, client, study, status, is_paused, told):
+    def test_is_told_why_there_is_no_code(self, client, study, annotator, status, is_paused, told):
         self.finish(client, study)
+        for _skipped in range(2):
+            self.add_item(study, annotator, slot=None, state="SKIPPED")
         Study.objects.update(status=status)
         if is_paused:
             Participation.objects.update(paused_at=NOW, pause_reason="GOLD")
         for page in self.pages(client, study):
             assert told in page
             assert "C0DE-7" not in page
+            assert "Open a skipped item" not in page
 
     def test_gets_no_code_for_a_closed_study_in_which_they_answered_nothing(self, client, study):
         show(client, study)

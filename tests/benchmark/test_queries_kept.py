@@ -110,7 +110,8 @@ def test_a_page_that_took_long_is_shown_with_its_time_until_a_thread_has_renewed
             kept(page)
             label()
             clock.shift(30)
-            assert (kept(page).page[0], kept(page).wait) == (2, 3)
+            told = kept(page)
+            assert (told.page[0], told.wait) == (2, 3)
             wait_for_renewals()
             assert counted.language == "zh-hans"
             assert (kept(page).page[0], kept(page).as_of, kept(page).wait) == (3, None, 0)

@@ -254,7 +254,7 @@ def test_a_permanent_link_shows_the_same_boards_after_a_later_run(viewer):
     pinned = viewer.get(unescape(link))
     assert boards_of(pinned) == shown
     told = text(pinned)
-    assert f"This link shows runs up to number {last} only. Newer runs exist." in told
+    assert f"runs after number {last}; labels given since then count. Newer runs exist." in told
     assert f'<input type="hidden" name="until" value="{last}">' in told
     assert f"&amp;until={last}" in told.split("leaderboard.csv")[1].split('"')[0]
     assert viewer.get(f"{CSV}?dataset=study&until={last}").content.decode().count(f",{last},")

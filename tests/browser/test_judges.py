@@ -65,7 +65,7 @@ def test_a_judge_is_chosen_without_a_new_page_and_its_number_leads_to_rows(open_
 
 
 def test_from_all_judges_to_one_comparison_and_back(open_page):
-    stage, run = study()
+    stage, _run = study()
     ann = stage.rater("ann")
     stage.label(ann, "AB" * 5)
     stage.tested(ann, stage.distilled(ann), base="AA" * 5, selected="AB" * 5)
@@ -82,7 +82,7 @@ def test_from_all_judges_to_one_comparison_and_back(open_page):
     expect(page.get_by_role("heading", level=1)).to_have_text("Decided by the base judge")
     expect(page.locator("tbody tr")).to_have_count(2)
     page.locator("tbody a").first.click()
-    expect(page).to_have_url(re.compile(f"/runs/{run.pk}/comparisons/"))
+    expect(page).to_have_url(re.compile(r"/trust/disagreements/\d+/\d+/"))
     page.go_back()
     page.get_by_role("navigation", name="Where you are").get_by_role(
         "link", name="All judges"

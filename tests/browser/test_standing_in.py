@@ -87,7 +87,7 @@ def test_from_questions_to_a_leaderboard_that_nobody_labelled(open_page, llm):
     look(page, "3-generated")
     steps.click(page.get_by_role("link", name="Plan comparisons"))
     expect(page.get_by_label("Judge")).to_have_value(JUDGE)
-    expect(page.get_by_text("Estimate")).to_be_visible()
+    expect(page.get_by_role("heading", name="Estimate")).to_be_visible()
     look(page, "4-pairing")
     steps.click(page.get_by_role("button", name="Create comparisons"))
     expect(page.get_by_text("Created 60 comparisons.")).to_be_visible()

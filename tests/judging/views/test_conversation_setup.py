@@ -29,10 +29,10 @@ def test_a_manager_chooses_the_models(client):
     manager = sign_in(client, "MANAGER")
     study = make_study(kind="CONVERSATION")
     chosen, _other = make_endpoint(name="one"), make_endpoint(name="other")
-    make_endpoint(name="gone", enabled=False)
+    make_endpoint(name="retired", enabled=False)
     page = client.get(url(study)).content.decode()
     assert "Participants cannot start yet. Choose at least one model." in page
-    assert "gone" not in page
+    assert "retired" not in page
     data = {
         "endpoints": [chosen.pk],
         "system_prompt": "Be brief.",

@@ -241,7 +241,7 @@ def test_who_is_paused_reads_so_in_their_list():
     study.status = "PAUSED"
     study.save()
     mine = my_study(annotator, study.slug, NOW)
-    assert (mine.open, mine.paused) == (False, False)
+    assert (mine.open, mine.paused) == (False, True)  # also while the whole study is
 
 
 def test_the_pair_shown_ahead_is_the_one_that_follows_repeats_too(clock):

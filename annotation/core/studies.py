@@ -39,8 +39,8 @@ def held_phase(*, until: datetime, now: datetime, lease_minutes: int) -> HeldPha
 class MyStudy:
     """One of an annotator's studies, with how far they are; `dataset` is its short name.
 
-    `open` says whether it gives them items; `closed` that it is over; `paused` that it would, were
-    they not paused in it; `withheld` that what they answered there is kept from them until the
+    `open` says whether it gives them items; `closed` that it is over; `paused` that they are paused
+    in it and it is not over; `withheld` that what they answered there is kept from them until the
     study is closed. `contact` is whom they may ask; `completion` the code or address that they are
     shown in the end; `paid` that their invitation has one; `skips` the skipped items, newest first,
     that keep them from it.

@@ -230,7 +230,7 @@ class TrustScope:
 
     @property
     def until(self) -> int | None:
-        """The last run that the figures could be of: an address that names it always shows them.
+        """The last run that the figures could be of: an address that names it reads no later one.
 
         None while a run is in progress, whose verdicts may yet change them, if none was asked for.
         """

@@ -614,6 +614,7 @@
     else begin();
   });
   begin();
+  addEventListener("resize", reachScrolling); // a turned phone: what fitted scrolls now
   for (const here of document.querySelectorAll(":is(.top nav, .tabs) [aria-current]")) {
     here.scrollIntoView({ inline: "center", block: "nearest" });
   }

@@ -21,8 +21,12 @@ _AXE = f"""{AXE_SCRIPT}
 axe.configure({{rules: axe._audit.rules
   .filter((each) => !{sorted(_SERIOUS)}.includes(each.impact))
   .map(({{id}}) => ({{id, enabled: false}}))}});"""
-_SETTLED = """() => Promise.allSettled(document.getAnimations()
-  .filter((each) => each instanceof CSSTransition).map((each) => each.finished)).then(() => null)"""
+_SETTLED = """async () => {
+  // A new width is told to the page with its next frame.
+  await new Promise((told) => requestAnimationFrame(() => requestAnimationFrame(told)));
+  await Promise.allSettled(document.getAnimations()
+    .filter((each) => each instanceof CSSTransition).map((each) => each.finished));
+}"""
 _TOO_WIDE = """() => [...document.querySelectorAll("body *")]
   .filter((each) => each.getBoundingClientRect().right > innerWidth + 1)
   .slice(0, 3).map((each) => each.outerHTML.slice(0, 120))"""

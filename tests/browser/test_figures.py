@@ -55,6 +55,19 @@ def test_the_word_that_tells_of_a_request_takes_no_line_while_there_is_none(open
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_a_table_that_a_narrower_window_cuts_off_is_reached_by_keyboard(open_page):
+    study()
+    page = open_page("/trust/", user=make_user(role="VIEWER"), viewport=WIDE)
+    cut_off = """boxes => boxes.filter(box => box.scrollWidth > box.clientWidth)
+        .map(box => box.tabIndex)"""
+    wide = page.locator(".table-wrap").evaluate_all(cut_off)
+    page.set_viewport_size({"width": 360, "height": 800})
+    expect(page.locator(".table-wrap[tabindex='0']")).not_to_have_count(len(wide))
+    narrow = page.locator(".table-wrap").evaluate_all(cut_off)
+    assert len(narrow) > len(wide)
+    assert set(narrow) == {0}
+
+
 def test_a_number_leads_to_its_rows_and_back(open_page):
     study()
     page = open_page("/trust/", user=make_user(role="VIEWER"), viewport=WIDE)

@@ -103,6 +103,12 @@ def test_of_all_ties_nobody_comes_first(viewer):
     assert " leads: above " in text(_decided(viewer))
 
 
+def test_of_models_that_always_win_the_page_says_that_they_lead(viewer):
+    stage = Stage.make(size=12)
+    stage.label(stage.rater("ann"), "A" * 12)
+    assert "<strong>alpha</strong> leads: it never lost." in text(viewer.get("/leaderboard/"))
+
+
 def _decided(viewer):
     stage = Stage.make(slug="decided", name="Decided", size=12)
     stage.label(stage.rater("ann"), "A" * 11 + "B")

@@ -1,4 +1,4 @@
-"""How figures are computed, what terms mean, what files hold: docs/*.md, in both languages, as pages."""
+"""How figures are computed, what terms mean, what files hold: docs/*.md, in Chinese too."""
 
 from __future__ import annotations
 

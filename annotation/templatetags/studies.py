@@ -12,7 +12,14 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.study_items import Stratum
 from annotation.forms.labelling import FLAGS, SKIP_REASONS
-from annotation.models import PairwiseLabel, Participation, PauseReason, Study, StudyStatus
+from annotation.models import (
+    Invitation,
+    PairwiseLabel,
+    Participation,
+    PauseReason,
+    Study,
+    StudyStatus,
+)
 from annotation.templatetags.look import label
 
 if TYPE_CHECKING:
@@ -80,6 +87,11 @@ DETAILS: Final[dict[str, StrOrPromise]] = {
     "instead_of": _("replaces assignment"),
     "claims": _("assignments"),
     "answers": _("answers"),
+    "hits": _("correct or consistent"),
+    "below": _("threshold"),
+    "was": _("reason for the pause"),
+    "version": _("version"),
+    "asked_again": _("asked again"),
     "questionnaire": _("questionnaire"),
     "endpoints": _("models"),
     "system_prompt": _("system prompt"),
@@ -141,7 +153,7 @@ def event_text(action: str) -> StrOrPromise:
 
 def _field_name(name: str) -> str:
     """What the first model that has such a field calls it."""
-    for model in (Study, Participation, PairwiseLabel):
+    for model in (Study, Participation, PairwiseLabel, Invitation):
         try:
             field = model._meta.get_field(name)  # noqa: SLF001 - documented, for all its name
         except FieldDoesNotExist:

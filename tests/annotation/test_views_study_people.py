@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 from django.urls import reverse
+from django.utils.translation import override
 
 from annotation.models import Claim, Participation
+from annotation.queries.studies import annotator_choices
 from tests.annotation.labelling import make_pair_study
 from tests.factory import make_claim, make_label, make_user
 
@@ -41,6 +43,8 @@ def test_people_are_listed_and_added(client, manager, study):
     assert "Li Wei" in page.content.decode()
     offered = page.context["form"].fields["annotators"].choices
     assert offered == [("wu", "wu"), ("boss", "boss (Manager)")]
+    with override("zh-hans"):
+        assert annotator_choices()[-1] == ("boss", "boss（管理者）")
     page = client.post(url("people", study), {"annotators": ["wu"]}, follow=True)
     assert "1 annotator added" in page.content.decode()
     assert study.annotators.count() == 2

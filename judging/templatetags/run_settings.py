@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from django import template
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import get_language, gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import LabelledEnum
@@ -15,6 +15,8 @@ from annotation.templatetags.look import label
 from judging.core.calibration import Calibration
 from judging.core.estimates import TightRequest
 from judging.core.injections import AttackFamily
+from judging.core.lexical.features import Feature
+from judging.core.lexical.vocabulary import name_of
 from judging.core.rules import (
     LEARNED,
     AnsweredTurns,
@@ -210,6 +212,16 @@ def _registered(key: str) -> str:
     """The words for a setting, or a value of one, of the kinds that apps above registered."""
     found = next((each.words[key] for each in REGISTERED.values() if key in each.words), "")
     return gettext(found) if found else ""
+
+
+@register.filter
+def in_phrases(measures: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Properties with their weights, each by the phrase of the direction that it favours."""
+    language = get_language() or ""
+    return [
+        (name_of(Feature(name), 1 if weight > 0 else -1, language), abs(weight))
+        for name, weight in measures
+    ]
 
 
 @register.filter

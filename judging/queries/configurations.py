@@ -73,12 +73,17 @@ def as_json(value: Any) -> Any:
     return _adapter(hashable).dump_python(value, mode="json")
 
 
+_UNTOLD: Final = {"sorts"}
+"""What a run's kind says already."""
+
+
 def told_settings(config: Mapping[str, Any]) -> list[tuple[str, object]]:
     """What the page of a run tells of its rules, by name; the filters of a plan one by one."""
     own = [
         (name, value)
         for name, value in config.items()
-        if value is None or isinstance(value, str | int | float) or name in {TARGETS, OTHERS}
+        if (value is None or isinstance(value, str | int | float) or name in {TARGETS, OTHERS})
+        and name not in _UNTOLD
     ]
     return [*own, *config.get(SELECTION, {}).items()]
 

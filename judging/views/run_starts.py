@@ -33,6 +33,7 @@ from judging.queries.endpoints import likely_judge
 from judging.queries.generation import families_of_judges
 from judging.queries.preferences import last_selecting
 from judging.queries.runs import RUBRIC, RunControls, run_controls
+from judging.queries.satisfaction.targets import is_rated
 from judging.services.abilities import could_read_letters, slow_replies
 from judging.services.estimate_tallies import tight_requests
 from judging.services.estimates import MOST_PROMPTS, estimate_all
@@ -120,13 +121,17 @@ def _initial(request: HttpRequest, dataset: Dataset, *, labelled: bool) -> dict[
     """What a link chose; to judge is begun with what works in the dataset.
 
     By the judge that selected last, or, where nothing was selected, without preferences by the
-    likeliest endpoint. Where there is nothing to learn from, all comparisons are to be judged.
+    likeliest endpoint. Where there is nothing to learn from, all comparisons are to be judged, and
+    where there are only ratings, satisfaction is scored.
     """
     given = request.GET
     asked = {name: given.get(name, "") for name in ("annotator", "targets", "turn_targets", "sets")}
     kind, judges = given.get("kind", RunKind.DISTIL), given.getlist("judge")
-    if "kind" not in given and not labelled and with_comparisons().filter(pk=dataset.pk).exists():
-        kind, asked["targets"] = RunKind.TEST, RunTarget.ALL.lower()
+    if "kind" not in given and not labelled:
+        if with_comparisons().filter(pk=dataset.pk).exists():
+            kind, asked["targets"] = RunKind.TEST, RunTarget.ALL.lower()
+        elif is_rated(dataset):
+            kind = RunKind.SATISFACTION
     if kind == RunKind.TEST:
         selecting = last_selecting(dataset)
         judges = judges or selecting or [likely_judge(compared_models(dataset)) or LEXICAL]

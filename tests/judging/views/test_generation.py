@@ -152,6 +152,19 @@ def test_what_cannot_be_started_is_said(manager, dataset, fields, said):
     assert not JudgeRun.objects.exists()
 
 
+def test_what_has_a_default_is_folded_until_it_is_wrong(manager, dataset):
+    make_endpoint(name="poet")
+    page = manager.get("/datasets/data/generate/").content.decode()
+    plain, _fold, folded = page.partition('<details class="folded">')
+    for name in ("models", "turns", "context", "samples", "budget"):
+        assert f'name="{name}"' in plain
+        assert f'name="{name}"' not in folded
+    for name in ("sample", "temperature", "max_tokens", "system", "no_system", "again"):
+        assert f'name="{name}"' in folded
+    wrong = manager.post("/datasets/data/generate/", {"models": "poet", "temperature": "9"})
+    assert '<details class="folded" open>' in wrong.content.decode()
+
+
 def test_without_an_endpoint_the_page_says_what_to_do(manager, dataset):
     page = manager.get("/datasets/data/generate/").content.decode()
     assert "No model endpoints yet" in page

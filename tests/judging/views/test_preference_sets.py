@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from judging.models import PreferenceSet
+from annotation.models import Comparison
+from judging.core.lexical.stack import HEADER_EN
+from judging.models import Preference, PreferenceSet
 from tests.factory import make_user
 from tests.judging.views.test_runs import study
 from tests.markup import one_line
@@ -33,6 +35,26 @@ def test_a_set_shows_its_texts_matrix_and_null(viewer):
     assert "ann prefers writing none." in one_line(page)
     assert "all 2 flips" in one_line(page)
     assert "Not above chance" in one_line(page)
+
+
+def test_a_weighted_vote_is_told_in_the_readers_language(viewer):
+    _stage, ann, parent, _run = study()
+    chosen = PreferenceSet.objects.filter(run=parent, control="NONE").first()
+    text = f"{HEADER_EN}\n0.250 the base judge\n0.750 weights: length -0.61, lists +0.20"
+    chosen.stack = Preference.objects.create(
+        run=parent, annotator=ann, dataset=chosen.dataset, kind="STACK", text=text, status="DONE"
+    )
+    chosen.save()
+    address = f"/preference-sets/{chosen.pk}/"
+    page = one_line(viewer.get(address))
+    assert "short answers 0.61 · bullet points and lists 0.20" in page
+    assert HEADER_EN not in page
+    ((number, *_cells),) = viewer.get(address).context["found"].rows
+    assert Comparison.objects.get(pk=number).name.shown in page
+    viewer.cookies["django_language"] = "zh-hans"
+    assert "简短的回答 0.61 · 要点和列表 0.20" in one_line(viewer.get(address))
+    Preference.objects.filter(pk=chosen.stack.pk).update(text="As I say.")
+    assert '<pre class="raw">As I say.</pre>' in one_line(viewer.get(address))
 
 
 def test_a_set_shows_the_best_of_each_size_and_what_flipped_labels_reach(viewer):

@@ -177,8 +177,7 @@ def leaderboard_annotators(request: HttpRequest) -> HttpResponse:
         "scope": page.scope,
         "found": page.found,
         "rows": [
-            (row, list(row.steps(" › ")), page.numbers.get(row.annotator))
-            for row in page.found.rows
+            (row, list(row.steps("›")), page.numbers.get(row.annotator)) for row in page.found.rows
         ],
         "matrix": [(one, [(other, pairs.get((one, other))) for other in names]) for one in names],
     }
@@ -225,8 +224,9 @@ def leaderboard_reference(request: HttpRequest) -> HttpResponse:
         "scope": page.scope,
         "boards": boards,
         "rows": [
-            (model, scores[model], [ranks.get(model) for _name, _found, ranks in boards])
+            (model, place, [ranks.get(model) for _name, _found, ranks in boards])
             for model in ranked
+            for place in [1 + sum(other > scores[model] for other in scores.values())]
         ],
         "least": LEAST_MODELS,
     }

@@ -60,7 +60,8 @@ def test_a_judge_stands_beside_people(viewer):
     assert "6 / 6" in page
     # The two experts: 3 of 4.
     assert "3 / 4" in page
-    assert "Shares: 95 % Wilson intervals by session. Fewer than ten sessions" in page
+    assert "Shares: 95 % Wilson intervals by session." in page
+    assert "Fewer than ten sessions have no interval.</a>" in page
 
 
 def test_all_people_count_unless_a_group_is_asked_for(viewer):
@@ -247,6 +248,24 @@ def test_what_both_said_is_one_sentence(viewer, person, place, told):
     person = User.objects.get(display_name=person).pk
     page = one_line(viewer.get(f"{QUEUE}{comparison.pk}/{person}/?run={run.pk}"))
     assert heading(page) == told
+
+
+@pytest.mark.parametrize(
+    ("label", "vote", "told"),
+    [
+        ("A", "B", "ann said A, the judge says B"),
+        ("A", "A", "ann said A, and so does the judge"),
+        ("A", "T", "ann said A, the judge says tie"),
+        ("T", "A", "ann said tie, the judge says A"),
+    ],
+)
+def test_a_single_vote_is_not_counted(viewer, label, vote, told):
+    stage = Stage.make(size=1)
+    ann = stage.rater("ann")
+    stage.label(ann, label)
+    run = record(stage, "gpt-4", vote)
+    address = f"{QUEUE}{stage.comparisons['Writing'][0].pk}/{ann.pk}/?run={run.pk}"
+    assert heading(one_line(viewer.get(address))) == told
 
 
 def test_a_tie_against_a_winner_and_votes_that_could_not_be_read(viewer):

@@ -74,11 +74,16 @@ def as_json(value: Any) -> Any:
 
 
 def told_settings(config: Mapping[str, Any]) -> list[tuple[str, object]]:
-    """What the page of a run tells of its rules, by name; the filters of a plan one by one."""
+    """What the page of a run tells of its rules, by name; the filters of a plan one by one.
+
+    A run without preferences does not say where they were learned.
+    """
+    unused = {"set_dataset"} if config.get("sets_of", "") is None else set()
     own = [
         (name, value)
         for name, value in config.items()
         if value is None or isinstance(value, str | int | float) or name in {TARGETS, OTHERS}
+        if name not in unused
     ]
     return [*own, *config.get(SELECTION, {}).items()]
 

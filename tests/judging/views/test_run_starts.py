@@ -8,7 +8,6 @@ import pytest
 from annotation.models import Dataset
 from judging.forms.runs import RunForm
 from judging.models import JudgeRun, RunKind
-from judging.queries.preferences import where_learned
 from judging.services.run_requests import RunRequest
 from tests.benchmark.stage import Stage
 from tests.factory import (
@@ -436,38 +435,6 @@ def test_the_base_judge_needs_nothing_learned(manager, judge):
     assert (run.annotator, run.parent, run.config["sets_of"]) == (ann, None, None)
     assert run.judgments.count() == 16  # eight comparisons in both orders
     assert {row.preference.kind for row in run.judgments.all()} == {"EMPTY"}
-
-
-def test_preferences_that_were_learned_elsewhere_follow_their_annotator(manager):
-    Stage.make(slug="new", name="New")
-    elsewhere = Stage.make(slug="other", name="Other")
-    bob = elsewhere.rater("bob")
-    elsewhere.label(bob, "ABAB")
-    learned = elsewhere.distilled(bob)
-    page = manager.get("/runs/new/", {"dataset": "new"})
-    asked = page.context["form"].initial
-    assert (asked["kind"], asked["targets"], asked["sets"]) == ("TEST", "all", "")
-    assert "those of the annotator above; none for everybody" in page.content.decode()
-    fields = {"dataset": "new", "judge": "lexical", "kind": "TEST", "sets": "", "targets": "all"}
-
-    def estimated(**more):
-        answer = manager.post("/runs/new/estimate/", {**fields, **more}, headers={"HX-Request": 1})
-        return answer.content.decode()
-
-    assert "Preferences: those of bob, learned in Other." in estimated(annotator=bob.pk)
-    for other in ({"annotator": ""}, {"annotator": bob.pk, "sets": "none"}):
-        assert "Preferences: those" not in estimated(**other)
-    manager.post("/runs/new/", {**fields, "annotator": bob.pk})
-    run = JudgeRun.objects.latest("pk")
-    assert (run.annotator, run.parent, run.config["set_dataset"]) == (bob, learned, "other")
-    assert {row.preference.kind for row in run.judgments.all()} > {"EMPTY"}
-    assert "preferences learned in" in manager.get(f"/runs/{run.pk}/").content.decode()
-    manager.post("/runs/new/", {**fields, "annotator": ""})
-    run = JudgeRun.objects.latest("pk")
-    assert (run.annotator, run.config["sets_of"]) == (None, None)
-    assert {row.preference.kind for row in run.judgments.all()} == {"EMPTY"}
-    assert "preferences learned in" not in manager.get(f"/runs/{run.pk}/").content.decode()
-    assert where_learned(bob.pk, elsewhere.dataset) is None
 
 
 def test_a_link_to_judge_begins_with_what_works(manager):

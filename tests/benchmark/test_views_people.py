@@ -4,6 +4,7 @@ import csv
 import io
 
 import pytest
+from django.urls import reverse
 
 from annotation.models import GoldLabel, PairwiseLabel, Response, User
 from tests.benchmark.stage import Stage
@@ -223,6 +224,10 @@ def test_a_disagreement_says_both_verdicts_and_leads_to_the_next(viewer):
     page = one_line(viewer.get(f"{QUEUE}{first.pk}/{author}/?run={run.pk}"))
     assert heading(page) == "author_1 said B, the judge says A (2 of 2 votes)"
     assert "Disagreement 1 of 4" in page
+    decide = reverse("annotation:adjudicate", args=["comparison", first.pk])
+    assert decide not in page
+    viewer.force_login(make_user(role="MANAGER"))
+    assert decide in one_line(viewer.get(f"{QUEUE}{first.pk}/{author}/?run={run.pk}"))
     assert page.count('class="status bad"') == 2  # the vote in each order
     for told in ("Too curt.", "Checked.", "alpha", "chosen by author_1", "author_1 said B"):
         assert told in page, told

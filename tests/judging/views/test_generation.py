@@ -87,7 +87,9 @@ def test_from_the_dataset_to_the_responses(manager, dataset, server, django_asse
         'href="/datasets/data/pairing/"',
     ):
         assert said in page
-    assert "Generate responses" in manager.get("/runs/").content.decode()
+    listed = manager.get("/runs/").content.decode()
+    assert "Generate responses" in listed
+    assert "everybody" not in listed  # a model answers for nobody
     answer = manager.get("/datasets/data/export/generated_responses.csv")
     rows = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
     assert [

@@ -160,8 +160,6 @@ def study_status(request: SignedInRequest, slug: str) -> HttpResponse:
         if status == StudyStatus.OPEN:
             text = _("The study is open: its annotators get items, and invited people can join.")
             messages.success(request, text)
-        elif status == StudyStatus.CLOSED:
-            messages.success(request, _("The study is closed: annotators get no more items."))
     return redirect("annotation:study", slug)
 
 

@@ -39,7 +39,7 @@ def requests_of(cleaned: Mapping[str, Any], *, dataset: Dataset, by: User) -> li
     draw = PAPER_DRAW if sets == DRAWN else 0
     named = sets if with_sets and not draw else ""
     selecting, _colon, distiller = named.partition(":")
-    learned_in = (with_sets and learned_in) or cleaned.get("history_in")
+    brought_from = (with_sets and learned_in) or cleaned.get("history_in")
     wrote = cleaned.get("distiller") or cleaned.get("memory_judge") or distiller
     request = RunRequest(
         kind=RunKind(cleaned["kind"]),
@@ -50,7 +50,7 @@ def requests_of(cleaned: Mapping[str, Any], *, dataset: Dataset, by: User) -> li
         prompt=_prompt(cleaned),
         with_sets=with_sets,
         targets=_targets(cleaned),
-        sets_dataset=Dataset.objects.get(slug=learned_in) if learned_in else None,
+        sets_dataset=Dataset.objects.get(slug=brought_from) if brought_from else None,
         with_control=not (cleaned.get("no_control") or draw),
         draw=draw,
         verdict=_verdict(cleaned),

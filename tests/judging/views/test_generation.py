@@ -137,7 +137,7 @@ def test_the_system_prompt_is_the_conversation_s_another_or_none(manager, datase
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"models": []}, "This field is required."),
+        ({"models": []}, "Choose at least one model."),
         ({"models": ["lexical"]}, "Select a valid choice."),
         ({"samples": "0"}, "greater than or equal to 1"),
         ({"temperature": "3"}, "less than or equal to 2"),

@@ -166,10 +166,14 @@ def test_preferences_that_were_learned_elsewhere_follow_their_annotator(client):
     run = JudgeRun.objects.latest("pk")
     assert (run.annotator, run.parent, run.config["set_dataset"]) == (bob, learned, "other")
     assert {row.preference.kind for row in run.judgments.all()} > {"EMPTY"}
-    assert "preferences learned in" in client.get(f"/runs/{run.pk}/").content.decode()
+    settings = client.get(f"/runs/{run.pk}/").content.decode()
+    for used in ("preferences learned in", "preference length", "stand-in", "shuffled-label"):
+        assert used in settings, used
     client.post("/runs/new/", {**fields, "annotator": ""})
     run = JudgeRun.objects.latest("pk")
     assert (run.annotator, run.config["sets_of"]) == (None, None)
     assert {row.preference.kind for row in run.judgments.all()} == {"EMPTY"}
-    assert "preferences learned in" not in client.get(f"/runs/{run.pk}/").content.decode()
+    settings = client.get(f"/runs/{run.pk}/").content.decode()
+    for unused in ("preferences learned in", "preference length", "stand-in", "shuffled-label"):
+        assert unused not in settings, unused
     assert where_learned(bob.pk, elsewhere.dataset) is None

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
 from django.urls import reverse
@@ -124,6 +125,14 @@ def test_a_queue_that_is_not_there_is_not_found(viewer, query):
 
 def rows_of(page):
     return page.split("<tbody>")[1].split("<tr>")[1:]
+
+
+def test_the_request_of_a_disagreement_leads_to_it(viewer):
+    stage, run = study()
+    page = one_line(viewer.get(f"{QUEUE}?run={run.pk}"))
+    first = stage.comparisons["Writing"][0].pk
+    links = re.findall(rf'<a href="{QUEUE}{first}/[^"]*"> *([^<]*)</a>', page)
+    assert set(links) == {"Write a note to my landlord."}
 
 
 def test_the_surest_disagreement_comes_first(viewer):

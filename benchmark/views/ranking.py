@@ -329,9 +329,8 @@ class BoardView:
     """A leaderboard with its chart.
 
     `leader` is who is first, the next, in what share of the draws the first is above it, and
-    whether that is clear; None where that cannot be said. `alike` are groups of models that cannot
-    be told apart.
-    `tables` are win rates by groups: what they are, the names of the groups, a row a model.
+    whether that is clear; None where that cannot be said. `unbeaten` never lost, and has no rating.
+    `alike` cannot be told apart. `tables` are win rates by groups, a row a model.
     """
 
     board: Board
@@ -339,6 +338,7 @@ class BoardView:
     method: str
     plot: IntervalPlot
     leader: tuple[str, str, str, bool] | None
+    unbeaten: WinRate | None
     alike: tuple[tuple[str, ...], ...]
     effects: tuple[tuple[str, StyleEffect], ...]
     tables: tuple[_GroupTable, ...]
@@ -375,7 +375,8 @@ def board_view(board: Board, axis: tuple[float, ...]) -> BoardView:
         )
         for row in ranking.models
     )
-    best = [row.model for row in ranking.models if row.rating is not None][:2]
+    unbeaten = _unbeaten(board)
+    best = () if unbeaten else tuple(row.model for row in ranking.models if row.rating is not None)
     share = ranking.above.get((best[0], best[1])) if len(best) > 1 else None
     return BoardView(
         board=board,
@@ -384,6 +385,7 @@ def board_view(board: Board, axis: tuple[float, ...]) -> BoardView:
         effects=tuple((style_name(each.style), each) for each in _effects(board)),
         plot=rating_plot(board, axis),
         leader=None if share is None else (best[0], best[1], _sure(share), share >= CLEAR),
+        unbeaten=unbeaten,
         alike=tuple(group for group in groups_alike(ranking) if len(group) > 1),
         tables=tuple(
             (
@@ -395,6 +397,13 @@ def board_view(board: Board, axis: tuple[float, ...]) -> BoardView:
         ),
         rows=rows,
     )
+
+
+def _unbeaten(board: Board) -> WinRate | None:
+    """The share won by the only model in the first place, where it never lost."""
+    first, second = (*board.ranking.models, None, None)[:2]
+    alone = first and second and first.rank == 1 and (second.rank or 1) > 1
+    return board.win_rates[first.model] if first and alone and first.rating is None else None
 
 
 def _sure(share: float) -> str:

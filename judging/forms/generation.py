@@ -35,6 +35,7 @@ class GenerationForm(forms.Form):
         label=_("Models"),
         widget=forms.CheckboxSelectMultiple,
         help_text=_("Each model has a run of its own. A judge may favour models of its family."),
+        error_messages={"required": _("Choose at least one model.")},
     )
     turns = forms.ChoiceField(
         label=_("Turns to answer"),

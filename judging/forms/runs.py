@@ -48,7 +48,7 @@ from judging.forms.abilities import (
     with_abilities,
 )
 from judging.forms.fields import again_field, budget_field
-from judging.forms.run_requests import level_in, requests_of, variant_in
+from judging.forms.run_requests import level_in, requests_of, usual_sets_text, variant_in
 from judging.models import RunKind
 from judging.queries.preferences import learned_elsewhere, selected_by
 from judging.queries.satisfaction.targets import filters_of, rated_elsewhere
@@ -375,7 +375,7 @@ class RunForm(forms.Form):
             widget.shut = reasons
         self._field("combine").choices = [("", _("Default")), *choices_of(Combine)]
         self._field("sets").choices = [
-            ("", _("the judge")),
+            ("", usual_sets_text(dataset)),
             (NO_SETS, _("none (base judge)")),
             (DRAWN, _("five drawn at random, to rank models as in the paper")),
             *((f"{judge}:{writer}", _by(judge, writer)) for judge, writer in selected_by(dataset)),

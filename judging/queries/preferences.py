@@ -75,6 +75,21 @@ def learned_elsewhere(dataset: Dataset) -> list[Dataset]:
     return list(others.order_by("name"))
 
 
+def is_learned_elsewhere_only(dataset: Dataset) -> bool:
+    """Whether there are finished distillations, but none of this dataset."""
+    done = _distillations()
+    return done.exists() and not done.filter(dataset=dataset).exists()
+
+
+def where_learned(annotator_id: int, dataset: Dataset) -> Dataset | None:
+    """The other dataset that an annotator's preferences were learned in last, without any here."""
+    own = _distillations().filter(annotator=annotator_id)
+    if own.filter(dataset=dataset).exists():
+        return None
+    newest = own.select_related("dataset").order_by("-pk").first()
+    return None if newest is None else newest.dataset
+
+
 def selected_by(dataset: Dataset) -> list[tuple[str, str]]:
     """Who selected sets that a dataset can be judged under, each with who distilled: by name.
 

@@ -237,6 +237,8 @@ def setting_value(value: object, name: str) -> str:
         value = ", ".join(map(str, value))
     if isinstance(value, Mapping):
         return _others(value) if name == OTHERS else _targets(value)
+    if name == "sets_of":
+        value = str(value).rpartition(":")[2]  # imported raters are named DATASET:NAME
     if (name, value) == ("train", ""):
         return gettext("others of this dataset")
     return _told(str(value), name)

@@ -89,6 +89,8 @@ def test_people_judge_and_corrected_stand_side_by_side(viewer):
     assert "Of all 30 verdicts of the judge, labelled or not, an estimated 35.9 % agree" in page
     assert "Everything that the judge scored is labelled." in page
     assert "64.1" in page
+    heading = text(viewer.get(PAGE)).split("<h2>")[1].split("</h2>")[0]
+    assert "Base judge (lexical)" in heading
 
 
 def test_what_stands_in_is_held_against_its_own_annotator(viewer):

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
+from django.urls import reverse
 
 from annotation.models import GoldLabel, PairwiseLabel, Response, User
 from tests.benchmark.stage import Stage
@@ -126,6 +128,14 @@ def rows_of(page):
     return page.split("<tbody>")[1].split("<tr>")[1:]
 
 
+def test_the_request_of_a_disagreement_leads_to_it(viewer):
+    stage, run = study()
+    page = one_line(viewer.get(f"{QUEUE}?run={run.pk}"))
+    first = stage.comparisons["Writing"][0].pk
+    links = re.findall(rf'<a href="{QUEUE}{first}/[^"]*"> *([^<]*)</a>', page)
+    assert set(links) == {"Write a note to my landlord."}
+
+
 def test_the_surest_disagreement_comes_first(viewer):
     stage, run = study()
     page = one_line(viewer.get(QUEUE))
@@ -224,6 +234,10 @@ def test_a_disagreement_says_both_verdicts_and_leads_to_the_next(viewer):
     page = one_line(viewer.get(f"{QUEUE}{first.pk}/{author}/?run={run.pk}"))
     assert heading(page) == "author_1 said B, the judge says A (2 of 2 votes)"
     assert "Disagreement 1 of 4" in page
+    decide = reverse("annotation:adjudicate", args=["comparison", first.pk])
+    assert decide not in page
+    viewer.force_login(make_user(role="MANAGER"))
+    assert decide in one_line(viewer.get(f"{QUEUE}{first.pk}/{author}/?run={run.pk}"))
     assert page.count('class="status bad"') == 2  # the vote in each order
     for told in ("Too curt.", "Checked.", "alpha", "chosen by author_1", "author_1 said B"):
         assert told in page, told

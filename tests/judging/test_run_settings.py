@@ -43,6 +43,11 @@ def test_plain_values_read_as_words(value, shown):
     assert setting_value(value, "with_memory") == shown
 
 
+@pytest.mark.parametrize(("name", "shown"), [("demo:concise", "concise"), ("li", "li")])
+def test_whose_preferences_are_applied_reads_as_on_other_pages(name, shown):
+    assert setting_value(name, "sets_of") == shown
+
+
 def test_a_setting_that_the_page_does_not_know_stays_as_it_is():
     assert setting_name("new_thing") == "new_thing"
     assert setting_value("ABC", "new_thing") == "ABC"

@@ -87,7 +87,9 @@ def test_from_the_dataset_to_the_responses(manager, dataset, server, django_asse
         'href="/datasets/data/pairing/"',
     ):
         assert said in page
-    assert "Generate responses" in manager.get("/runs/").content.decode()
+    listed = manager.get("/runs/").content.decode()
+    assert "Generate responses" in listed
+    assert "everybody" not in listed  # a model answers for nobody
     answer = manager.get("/datasets/data/export/generated_responses.csv")
     rows = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
     assert [
@@ -135,7 +137,7 @@ def test_the_system_prompt_is_the_conversation_s_another_or_none(manager, datase
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"models": []}, "This field is required."),
+        ({"models": []}, "Choose at least one model."),
         ({"models": ["lexical"]}, "Select a valid choice."),
         ({"samples": "0"}, "greater than or equal to 1"),
         ({"temperature": "3"}, "less than or equal to 2"),

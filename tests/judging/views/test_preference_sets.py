@@ -1,4 +1,4 @@
-"""The page of a preference set: texts, matrix, trace and null."""
+"""The page of a preference set: texts, matrix, trace and null. Sets that are applied elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 
 from annotation.models import Comparison
 from judging.core.lexical.stack import HEADER_EN
-from judging.models import Preference, PreferenceSet
+from judging.models import JudgeRun, Preference, PreferenceSet
+from judging.queries.preferences import where_learned
+from tests.benchmark.stage import Stage
 from tests.factory import make_user
 from tests.judging.views.test_runs import study
 from tests.markup import one_line
@@ -160,3 +162,40 @@ def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_q
     viewer.get("/runs/")
     with django_assert_num_queries(7):
         viewer.get(f"/preference-sets/{chosen.pk}/")
+
+
+def test_preferences_that_were_learned_elsewhere_follow_their_annotator(client):
+    client.force_login(make_user(role="MANAGER"))
+    Stage.make(slug="new", name="New")
+    elsewhere = Stage.make(slug="other", name="Other")
+    bob = elsewhere.rater("bob")
+    elsewhere.label(bob, "ABAB")
+    learned = elsewhere.distilled(bob)
+    page = client.get("/runs/new/", {"dataset": "new"})
+    asked = page.context["form"].initial
+    assert (asked["kind"], asked["targets"], asked["sets"]) == ("TEST", "all", "")
+    assert "those of the annotator above; none for everybody" in page.content.decode()
+    fields = {"dataset": "new", "judge": "lexical", "kind": "TEST", "sets": "", "targets": "all"}
+
+    def estimated(**more):
+        answer = client.post("/runs/new/estimate/", {**fields, **more}, headers={"HX-Request": 1})
+        return answer.content.decode()
+
+    assert "Preferences: those of bob, learned in Other." in estimated(annotator=bob.pk)
+    for other in ({"annotator": ""}, {"annotator": bob.pk, "sets": "none"}):
+        assert "Preferences: those" not in estimated(**other)
+    client.post("/runs/new/", {**fields, "annotator": bob.pk})
+    run = JudgeRun.objects.latest("pk")
+    assert (run.annotator, run.parent, run.config["set_dataset"]) == (bob, learned, "other")
+    assert {row.preference.kind for row in run.judgments.all()} > {"EMPTY"}
+    settings = client.get(f"/runs/{run.pk}/").content.decode()
+    for used in ("preferences learned in", "preference length", "stand-in", "shuffled-label"):
+        assert used in settings, used
+    client.post("/runs/new/", {**fields, "annotator": ""})
+    run = JudgeRun.objects.latest("pk")
+    assert (run.annotator, run.config["sets_of"]) == (None, None)
+    assert {row.preference.kind for row in run.judgments.all()} == {"EMPTY"}
+    settings = client.get(f"/runs/{run.pk}/").content.decode()
+    for unused in ("preferences learned in", "preference length", "stand-in", "shuffled-label"):
+        assert unused not in settings, unused
+    assert where_learned(bob.pk, elsewhere.dataset) is None

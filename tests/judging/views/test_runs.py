@@ -362,6 +362,7 @@ def test_what_is_unlabelled_is_judged_for_everybody_and_leads_to_the_leaderboard
     page = tight(manager.get(answer.url))
     assert "everything unlabelled, sample of 5" in page
     assert "/leaderboard/?dataset=study" in page
+    assert "/datasets/study/export/judgments.csv" in page
     assert manager.get(f"/runs/{run.pk}/controls/").status_code == 404
 
 

@@ -23,12 +23,13 @@ from annotation.core.intervals import MIN_UNITS, Interval, percentile_interval, 
 from annotation.core.refusals import Refused
 from benchmark.core.bradley_terry import SAME, Floats, VerdictCounts, fit_log_odds
 from benchmark.core.pairing import PRIOR
-from benchmark.core.ranking import Ranking
+from benchmark.core.ranking import Ranking, WinRate
 
 LEAST_MODELS: Final = 3
 """Of two models the order is the same or not: that is no correlation."""
 CLEAR: Final = 0.95
 """From this share of the draws on one model is said to be above another."""
+_HALF: Final = 0.5
 FAVOURITE: Final = 0.9
 """From this share of the draws on a model is said to be the one an annotator likes best."""
 MOST_ANNOTATORS: Final = 30
@@ -108,6 +109,37 @@ def groups_alike(ranking: Ranking) -> tuple[tuple[str, ...], ...]:
         is_clear = any(ranking.above.get((one, model), 0.0) >= CLEAR for one in groups[-1])
         groups.append((model,) if is_clear else (*groups.pop(), model))
     return tuple(groups)
+
+
+class Leader(NamedTuple):
+    """Who is first, and how clearly.
+
+    `rival` is the model that it is least surely above, in `share` of the draws. Both are None of a
+    model that never lost: it has no rating, and is above all in every draw. `is_clear` needs CLEAR
+    of the draws, or ten sessions, more than half of whose verdicts it surely wins.
+    """
+
+    model: str
+    rival: str | None
+    share: float | None
+    is_clear: bool
+
+
+def leader(ranking: Ranking, win_rates: Mapping[str, WinRate]) -> Leader | None:
+    """Who leads; None where several share the first place, or without intervals."""
+    first = [row for row in ranking.models if row.rank == 1]
+    rated = [row.model for row in ranking.models if row.rating is not None]
+    if first and first[0].rating is None:
+        interval = win_rates[first[0].model].interval
+        if len(first) > 1 or ranking.missing:
+            return None
+        is_clear = interval is not None and interval.low > _HALF
+        return Leader(first[0].model, None, None, is_clear)
+    rivals = [(share, to) for (one, to), share in ranking.above.items() if one == rated[0]]
+    if not rivals:
+        return None
+    share, rival = min(rivals, key=lambda each: (each[0], rated.index(each[1])))
+    return Leader(rated[0], rival, share, share >= CLEAR)
 
 
 class AnnotatorRanking(NamedTuple):

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from annotation.models.wording import REASONS
-from annotation.templatetags.look import label
+from annotation.templatetags.look import label, percent
 from benchmark.core.metrics import MetricName
 from benchmark.core.replay_items import items_named
 from benchmark.core.satisfaction_groups import SATISFIED, UNKNOWN
@@ -18,12 +18,19 @@ from judging.core.rules import JudgePrompt
 
 register = template.Library()
 _LEAST_P: Final = 0.001
+_SUREST: Final = 0.99
 
 
 @register.filter
 def share_number(share: float, places: int = 0) -> str:
     """A share of 0-1 in percent without its unit, as the end of an interval."""
     return f"{share * 100:.{places}f}"
+
+
+@register.filter
+def chance(share: float) -> str:
+    """A share of draws as a probability: never that of all of them, however many were drawn."""
+    return f"> {percent(_SUREST)}" if share > _SUREST else percent(share)
 
 
 @register.filter

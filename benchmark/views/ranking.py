@@ -27,9 +27,10 @@ from annotation.templatetags.look import percent
 from annotation.views.access import csv_file
 from benchmark.core.corrected_ranking import CorrectedRanking
 from benchmark.core.rank_agreement import (
-    CLEAR,
     LEAST_MODELS,
+    Leader,
     groups_alike,
+    leader,
     reference_agreement,
 )
 from benchmark.core.ranking import HeadToHead, ModelRating, RatingMethod, Standing, WinRate
@@ -57,7 +58,6 @@ from benchmark.queries.trust import SEED
 from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID, board_query, method_name, source_name
 
-_SUREST: Final = 0.99
 _OF_ONE_DATASET: Final = ("scenario", "annotator", "judge", "language", "anchor", "run", "until")
 
 
@@ -328,17 +328,16 @@ _GroupTable = tuple[str, tuple[str, ...], tuple[tuple[str, tuple[WinRate | None,
 class BoardView:
     """A leaderboard with its chart.
 
-    `leader` is who is first, the next, in what share of the draws the first is above it, and
-    whether that is clear; None where that cannot be said. `unbeaten` never lost, and has no rating.
-    `alike` cannot be told apart. `tables` are win rates by groups, a row a model.
+    `leader` is None where that cannot be said; `alike` are groups of models that cannot be told
+    apart.
+    `tables` are win rates by groups: what they are, the names of the groups, a row a model.
     """
 
     board: Board
     name: str
     method: str
     plot: IntervalPlot
-    leader: tuple[str, str, str, bool] | None
-    unbeaten: WinRate | None
+    leader: Leader | None
     alike: tuple[tuple[str, ...], ...]
     effects: tuple[tuple[str, StyleEffect], ...]
     tables: tuple[_GroupTable, ...]
@@ -375,17 +374,13 @@ def board_view(board: Board, axis: tuple[float, ...]) -> BoardView:
         )
         for row in ranking.models
     )
-    unbeaten = _unbeaten(board)
-    best = () if unbeaten else tuple(row.model for row in ranking.models if row.rating is not None)
-    share = ranking.above.get((best[0], best[1])) if len(best) > 1 else None
     return BoardView(
         board=board,
         name=source_name(board.source, board.judge, voted=board.voted),
         method=_("Style-controlled rating") if board.style else method_name(ranking.method),
         effects=tuple((style_name(each.style), each) for each in _effects(board)),
         plot=rating_plot(board, axis),
-        leader=None if share is None else (best[0], best[1], _sure(share), share >= CLEAR),
-        unbeaten=unbeaten,
+        leader=leader(ranking, board.win_rates),
         alike=tuple(group for group in groups_alike(ranking) if len(group) > 1),
         tables=tuple(
             (
@@ -397,18 +392,6 @@ def board_view(board: Board, axis: tuple[float, ...]) -> BoardView:
         ),
         rows=rows,
     )
-
-
-def _unbeaten(board: Board) -> WinRate | None:
-    """The share won by the only model in the first place, where it never lost."""
-    first, second = (*board.ranking.models, None, None)[:2]
-    alone = first and second and first.rank == 1 and (second.rank or 1) > 1
-    return board.win_rates[first.model] if first and alone and first.rating is None else None
-
-
-def _sure(share: float) -> str:
-    """A share of draws as a probability: never that of all of them, however many were drawn."""
-    return f"> {percent(_SUREST)}" if share > _SUREST else percent(share)
 
 
 def _effects(board: Board) -> Iterable[StyleEffect]:

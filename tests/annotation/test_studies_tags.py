@@ -65,7 +65,6 @@ def test_a_time_has_one_unit_or_two(seconds, text):
         (told_value("True"), "yes"),
         (told_value("12"), "12"),
         (told_value("2026-12-25T00:00:00+00:00"), "2026-12-25 00:00"),
-        (rule_name("expires_at"), "expires"),
         (rule_name("asked_again"), "people asked again"),
     ],
 )

@@ -11,12 +11,13 @@ from benchmark.core.rank_agreement import (
     annotator_rankings,
     groups_alike,
     kendall,
+    leader,
     orders,
     read_reference,
     reference_agreement,
     spearman,
 )
-from benchmark.core.ranking import RatingMethod, bradley_terry, rank_models
+from benchmark.core.ranking import RatingMethod, bradley_terry, rank_models, win_rates
 from tests.refusals import refuses
 
 scores = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=7)
@@ -86,6 +87,28 @@ def test_models_that_draws_do_not_tell_apart_are_one_group():
     chain = {("a", "b"): 0.9, ("b", "c"): 0.9, ("a", "c"): 0.97}
     assert groups_alike(replace(found, above=chain)) == (("a", "b"), ("c",))
     assert groups_alike(bradley_terry([], draws=0, seed=1)) == ()
+
+
+def leads(outcomes):
+    rates = {rate.model: rate for rate in win_rates(outcomes)}
+    return leader(bradley_terry(outcomes, draws=200, seed=1), rates)
+
+
+def test_who_never_lost_leads_and_not_the_best_of_the_rest():
+    rest = games(("b", "c", 12), ("c", "b", 3), session=100)
+    assert leads(games(("a", "b", 10), ("a", "c", 10)) + rest) == ("a", None, None, True)
+    assert leads(games(("a", "b", 1)) + rest) == ("a", None, None, False)
+    assert leads(games(("a", "b", 10), ("d", "c", 10)) + rest) is None  # who of the two?
+    assert leads(games(("a", "b", 3))) is None
+    assert leads([]) is None
+
+
+def test_a_leader_is_clearly_above_all_others():
+    found = bradley_terry(games(*CLEAR), draws=20, seed=1)
+    sure = {("a", "b"): 0.97, ("a", "c"): 0.9, ("b", "c"): 0.5}
+    assert leader(replace(found, above=sure), {}) == ("a", "c", 0.9, False)
+    assert leader(replace(found, above={**sure, ("a", "c"): 0.96}), {}) == ("a", "c", 0.96, True)
+    assert leader(replace(found, above={}), {}) is None
 
 
 def test_annotators_are_held_against_one_another():

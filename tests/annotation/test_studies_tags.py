@@ -59,7 +59,6 @@ def test_a_time_has_one_unit_or_two(seconds, text):
         (rule_name("expires_at"), "expires"),
         (rule_name("below"), "threshold"),
         (rule_name("was"), "reason for the pause"),
-        (rule_name("asked_again"), "asked again"),
         (rule_name("something"), "something"),
         (told_value("PAUSED"), "Paused"),
         (told_value("True"), "yes"),

@@ -54,7 +54,7 @@ class SetPage:
     @property
     def ways(self) -> list[ToldWay]:
         """The ways of its weighted vote; none where a person wrote another text in its place."""
-        return [] if self.chosen.stack is None else told_ways(self.chosen.stack.text)
+        return [] if self.chosen.stack is None else told_ways(self.chosen.stack.text or "")
 
 
 def set_page(set_id: int, *, only: int | None = None) -> SetPage:

@@ -53,6 +53,10 @@ def test_a_weighted_vote_is_told_in_the_readers_language(viewer):
     assert HEADER_EN not in page
     ((number, *_cells),) = viewer.get(address).context["found"].rows
     assert Comparison.objects.get(pk=number).name.shown in page
+    own = one_line(viewer.get(f"/preferences/{chosen.stack.pk}/"))
+    assert "short answers 0.61 · bullet points and lists 0.20" in own
+    assert "From all labelled comparisons of the dev split." in own
+    assert f'href="{address}"' in own
     viewer.cookies["django_language"] = "zh-hans"
     assert "简短的回答 0.61 · 要点和列表 0.20" in one_line(viewer.get(address))
     Preference.objects.filter(pk=chosen.stack.pk).update(text="As I say.")

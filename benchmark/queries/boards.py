@@ -297,9 +297,9 @@ class AnnotatorsPage(NamedTuple):
             {
                 "annotator": one,
                 "other": other,
+                **agreement_fields(found),
                 "comparisons": n[one],
                 "other_comparisons": n.get(other),
-                **agreement_fields(found),
             }
             for one, other, found in [*beside, *pairs]
         ]

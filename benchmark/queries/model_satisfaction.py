@@ -42,13 +42,7 @@ from benchmark.core.model_satisfaction import (
     questions_of,
 )
 from benchmark.queries.annotators import with_asked
-from benchmark.queries.choices import (
-    DatasetChoice,
-    ScenarioChoice,
-    picked,
-    picked_dataset,
-    scenarios,
-)
+from benchmark.queries.choices import DatasetChoice, ScenarioChoice, picked, scenarios
 from benchmark.queries.satisfaction import with_ratings
 from judging.models import JudgeRun, RunKind, RunStatus, SatisfactionJudgment
 
@@ -144,8 +138,10 @@ def models_answers(question: SatisfactionQuestion) -> ModelsBoard:
         raise Refused("benchmark:unknown-choice", f"no study {question.study!r}")
     slug = study.dataset.slug if study else question.dataset
     known = with_asked(_datasets(), slug)
-    dataset = picked_dataset(known, slug)
+    dataset = next((each for each in known if not slug or each.slug == slug), None)
     if dataset is None:
+        if slug and study is None:
+            raise Refused("benchmark:unknown-choice", f"no dataset {slug!r}")
         return ModelsBoard(known, None, study=study)
     topics = scenarios(dataset)
     scenario = None if question.scenario is None else picked(topics, question.scenario)

@@ -104,6 +104,7 @@ def test_annotators_are_ranked_apart(viewer, django_assert_max_num_queries):
     assert "How annotators differ" in text(viewer.get("/leaderboard/"))
     lines = viewer.get(CSV).content.decode().splitlines()
     assert lines[0].startswith("annotator,other,models,kendall,kendall_low,kendall_high,spearman")
+    assert ",comparisons,other_comparisons," in lines[0]
     assert [line.split(",")[:4] for line in lines[1:]] == [
         ["ann", "", "3", "-1.0"],
         ["bob", "", "3", "-1.0"],

@@ -7,6 +7,9 @@ from annotation.core.pairing import PairingKind
 from annotation.core.refusals import gettext_noop
 from benchmark.core import refusal_texts  # noqa: F401 - registers the codes
 from benchmark.core.ablation import Vary
+from benchmark.core.construction import BuildStage
+from benchmark.core.replay_items import ItemRule
+from judging.core.rules import JudgePrompt
 from judging.core.runs import REGISTERED, RegisteredKind
 
 
@@ -27,6 +30,7 @@ class BenchmarkConfig(AppConfig):
                 **{f"vary={each.value}": each.label for each in Vary},
                 "scenario": gettext_noop("Scenario"),
                 "scenario=": gettext_noop("all"),
+                **{f"step={each.word}": each.label for each in JudgePrompt},
             },
         )
         REGISTERED["CONSTRUCT"] = RegisteredKind(
@@ -38,12 +42,22 @@ class BenchmarkConfig(AppConfig):
                 "judged_by": gettext_noop("Judge that compares"),
                 "strong": gettext_noop("Strong model"),
                 "weak": gettext_noop("Weak model"),
+                "step=duplicates": BuildStage.DUPLICATES.label,
+                "step=length and quality": BuildStage.QUALITY.label,
+                "step=personal data": BuildStage.PRIVACY.label,
+                "step=denoising and categories": BuildStage.SORTING.label,
+                "step=candidates": gettext_noop("Candidates"),
+                "step=answers of the strong model": gettext_noop("Responses of the strong model"),
+                "step=answers of the weak model": gettext_noop("Responses of the weak model"),
+                "step=comparisons": gettext_noop("Comparisons"),
+                "step=verdicts in both orders": gettext_noop("Verdicts in both orders"),
+                "step=strong against weak": BuildStage.CHALLENGE.label,
             },
         )
         REGISTERED["SORT"] = RegisteredKind(
             gettext_noop("Denoising and categories"),
             "benchmark.services.construction_sorting.SORT",
-            {"construction": gettext_noop("Construction"), "sorts": gettext_noop("Sorts")},
+            {"construction": gettext_noop("Construction run")},
             rows="benchmark.queries.construction.sorted_rows",
         )
         REGISTERED["EVALUATE"] = RegisteredKind(
@@ -57,7 +71,10 @@ class BenchmarkConfig(AppConfig):
             {
                 "evaluator": gettext_noop("Evaluator"),
                 "items": gettext_noop("Turns to replay"),
+                **{f"items={each.value.lower()}": each.label for each in ItemRule},
                 "replayed": gettext_noop("turns replayed"),
+                "step=generate": gettext_noop("Generate responses"),
+                "step=score": gettext_noop("Score turns"),
             },
         )
         REGISTERED["PAIR"] = RegisteredKind(

@@ -56,11 +56,13 @@ from benchmark.views.replay import (
 from benchmark.views.satisfaction import (
     estimate_new_evaluation,
     models,
+    models_csv,
     new_evaluation,
     satisfaction,
     satisfaction_csv,
     satisfaction_evaluator,
     satisfaction_runs,
+    satisfaction_runs_csv,
     satisfaction_training,
 )
 from benchmark.views.snapshots import (
@@ -126,8 +128,10 @@ urlpatterns = [
         name="satisfaction-evaluator",
     ),
     path("trust/satisfaction/runs/", satisfaction_runs, name="satisfaction-runs"),
+    path("trust/satisfaction/runs.csv", satisfaction_runs_csv, name="satisfaction-runs-csv"),
     path("trust/satisfaction/training/", satisfaction_training, name="satisfaction-training"),
     path("trust/satisfaction/models/<number:run_id>/", models, name="model-scores"),
+    path("trust/satisfaction/models/<number:run_id>.csv", models_csv, name="model-scores-csv"),
     path("trust/calibration/<number:run_id>/", calibration, name="calibration"),
     path("trust/calibration/<number:run_id>.csv", calibration_csv, name="calibration-csv"),
     path("trust/satisfaction.csv", satisfaction_csv, name="satisfaction-csv"),

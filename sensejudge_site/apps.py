@@ -1,8 +1,11 @@
 """Django's handle on the composition root."""
 
+from axes.apps import AppConfig as AxesConfig
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
 from django.core.checks import Tags, register
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from sensejudge_site import refusals  # noqa: F401 - registers the codes
 
@@ -12,6 +15,35 @@ class ConsoleConfig(admin_apps.AdminConfig):
 
     default = False
     default_site = "sensejudge_site.admin_site.Console"
+
+
+class SignInsConfig(AxesConfig):  # type: ignore[misc]  # axes ships no types
+    """Counts wrong passwords; called what its lists hold, in the reader's language."""
+
+    default = False
+    verbose_name = _("Sign-ins")
+    names = (
+        gettext_noop("access attempt"),
+        gettext_noop("access attempts"),
+        gettext_noop("access failure"),
+        gettext_noop("access failures"),
+        gettext_noop("access log"),
+        gettext_noop("access logs"),
+    )
+    """What axes calls its models, and has no Chinese for."""
+
+
+class TokensConfig(AppConfig):
+    """Tokens of the API, whose package translates nothing."""
+
+    default = False
+    name = "knox"
+    verbose_name = _("API tokens")
+
+    def ready(self) -> None:
+        """Name the model."""
+        named = self.get_model("AuthToken")._meta  # noqa: SLF001 - documented, for all its name
+        named.verbose_name, named.verbose_name_plural = _("API token"), _("API tokens")
 
 
 class SensejudgeSiteConfig(AppConfig):

@@ -1,7 +1,4 @@
-"""How figures are computed, what terms mean, what files hold: docs/*.md as pages.
-
-All but docs/formats.md have a Chinese twin.
-"""
+"""How figures are computed, what terms mean, what files hold: docs/*.md, in Chinese too."""
 
 from __future__ import annotations
 
@@ -75,13 +72,19 @@ _LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
 @cache
-def formats() -> list[MethodChapter]:
-    """What can be imported, exported and read by commands; a format's anchor is its name."""
-    _before, *parts = _PART.split(_source("formats", "en"))
+def formats(language: str) -> list[MethodChapter]:
+    """What can be imported, exported and read by commands; the language as for `chapters`.
+
+    A format's anchor is its name, another's its English title.
+    """
+    _before, *parts = _PART.split(_source("formats", language))
+    english = _PART.split(_source("formats", "en"))[2::3]
     found: list[MethodChapter] = []
-    for level, title, text in zip(*(parts[at::3] for at in range(3)), strict=True):
-        name, colon, _rest = title.partition(":")
-        anchor = name if colon and level == "##" else slugify(title)
+    for level, title, text, original in zip(
+        *(parts[at::3] for at in range(3)), english, strict=True
+    ):
+        name, colon, _rest = original.partition(":")
+        anchor = name if colon and level == "##" else slugify(original)
         plain = title.replace("`", "")
         section = MethodSection(anchor, plain, _rendered(_LINK.sub(r"\1", text)))
         if level == "#":

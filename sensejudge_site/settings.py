@@ -53,10 +53,10 @@ INSTALLED_APPS = [
     "django_htmx",
     "django_filters",
     "rest_framework",
-    "knox",
+    "sensejudge_site.apps.TokensConfig",  # knox
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "axes",
+    "sensejudge_site.apps.SignInsConfig",  # axes
     "csp",
 ]
 

@@ -90,8 +90,9 @@ def glossary(request: HttpRequest) -> HttpResponse:
 @require_safe
 @login_required
 def formats(request: HttpRequest) -> HttpResponse:
-    """What files can be imported and exported hold, in English."""
-    return render(request, "formats.html", {"chapters": file_formats()})
+    """What files can be imported and exported hold, in the reader's language."""
+    found = file_formats(get_language() or "")
+    return render(request, "formats.html", {"chapters": found})
 
 
 class SignOut(LogoutView):

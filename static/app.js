@@ -67,6 +67,15 @@
     if (document.hidden && event.target.matches?.("[data-poll]")) event.preventDefault();
   });
 
+  /* Fields that come along with an answer are out of date where something was chosen after it was
+     asked for: the choice stays, and asks for itself. */
+  let isChosenSince = false;
+  document.addEventListener("htmx:beforeSend", () => (isChosenSince = false));
+  document.addEventListener("change", () => (isChosenSince = true), true); // before it is asked for
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    if (isChosenSince && event.detail.target.querySelector("input, select")) event.detail.shouldSwap = false;
+  });
+
   /* What is there to be copied, such as an invitation's link, is chosen whole. */
   for (const name of ["focusin", "click"]) {
     document.addEventListener(name, ({ target }) => {

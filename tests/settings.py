@@ -5,9 +5,6 @@ import tempfile
 
 os.environ.setdefault("SENSEJUDGE_VAR", tempfile.mkdtemp(prefix="sensejudge-tests-"))
 os.environ.setdefault("SECRET_KEY", "only-for-tests")
-# As many test processes as cores: threads of each for small matrices only wait for one another.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from sensejudge_site.settings import *  # noqa: F403
 

@@ -58,6 +58,14 @@ def test_every_template_compiles_and_obeys_the_content_policy(name):
     assert not re.search(r"<script(?![^>]*\bsrc=)[^>]*>", text), "inline script"
     assert not re.search(r"\sstyle\s*=", text), "inline style"
     assert not re.search(r"\son[a-z]+\s*=", text), "inline event handler"
+
+
+@pytest.mark.parametrize("name", [str(name) for name in TEMPLATES])
+def test_a_button_ends_with_its_unseen_words(name):
+    """White space after them is an empty part of the button, so that its text is off its middle."""
+    text = (ROOT / "templates" / name).read_text(encoding="utf-8")
+    buttons = re.findall(r'(?s)<(?:button|a class="button)\b(?:(?!</button>|</a>).)*(?=</)', text)
+    assert not [each for each in buttons if re.search(r"visually-hidden.*</span>\s+$", each, re.S)]
     assert not re.search(r"hx-on|hx-vals\s*=\s*[\"']js:", text), "evaluated htmx attribute"
     assert not re.search(r"(?:src|href)=[\"']https?://", text), "outside address"
 

@@ -308,15 +308,36 @@ _FLAT: Final = 1e-12
 
 def correlation(first: FloatArray, second: FloatArray, weights: FloatArray) -> FloatArray:
     """Weighted Pearson of two columns, columns (units,) or (draws, units)."""
-    total = weights.sum(axis=1, keepdims=True)
-    first = first - (weights * first).sum(axis=1, keepdims=True) / total
-    second = second - (weights * second).sum(axis=1, keepdims=True) / total
-    shared = (weights * first * second).sum(axis=1)
-    spread_first = (weights * first * first).sum(axis=1)
-    spread_second = (weights * second * second).sum(axis=1)
-    flat = (spread_first <= _FLAT * total[:, 0]) | (spread_second <= _FLAT * total[:, 0])
-    result = ratio(shared, np.where(flat, 0.0, np.sqrt(spread_first * spread_second)))
-    return np.clip(result, -1.0, 1.0)
+    # Sums as products of matrices: a tenth of the time of centring a column anew in each draw.
+    total = weights.sum(axis=1)
+    first, second = first - first.mean(), second - second.mean()  # what is near 0 keeps its digits
+    mean_first, mean_second, shared = (
+        _sums(each, weights) / total for each in (first, second, first * second)
+    )
+    spread_first, spread_second = (
+        _spread(each, center, weights, total)
+        for each, center in ((first, mean_first), (second, mean_second))
+    )
+    spread = np.sqrt(spread_first * spread_second)
+    return np.clip(ratio(shared - mean_first * mean_second, spread), -1.0, 1.0)
+
+
+def _spread(
+    column: FloatArray, center: FloatArray, weights: FloatArray, total: FloatArray
+) -> FloatArray:
+    """The variance of a column in each draw, 0 where what is left of its squares is rounding."""
+    squares = _sums(column * column, weights) / total
+    found: FloatArray = squares - center**2
+    return np.where(found <= _FLAT * np.maximum(squares, 1.0), 0.0, found)
+
+
+def _sums(column: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weighted sums of a column, one for each draw, whether it is the same for all or not."""
+    if column.ndim == 1:
+        sums: FloatArray = weights @ column
+        return sums
+    each_draw: FloatArray = np.einsum("du,du->d", weights, column)
+    return each_draw
 
 
 def rank_correlation(first: FloatArray, second: FloatArray, weights: FloatArray) -> FloatArray:

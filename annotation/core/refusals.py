@@ -194,7 +194,7 @@ REFUSAL_TEXTS: Final = {
     "onboarding:changed": gettext_noop("This page has changed. Read it again before you continue."),
     "onboarding:not-now": gettext_noop("This step is not available now."),
     "pairing:nothing": gettext_noop(
-        "There is nothing to compare: no two models answered the same request."
+        "There is nothing to compare: no two models gave different responses to the same request."
     ),
     "pairing:nothing-left": gettext_noop(
         "Every possible comparison has a verdict or is planned already."

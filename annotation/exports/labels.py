@@ -235,7 +235,7 @@ def _participant_rows(study: Study) -> Iterator[Row]:
             "pause_reason": row.pause_reason,
             "resumed_at": moment(row.resumed_at),
             "answered": row.n_done,
-            "active_seconds": row.seconds,
+            "active_seconds": row.seconds and round(row.seconds, 3),
             "profile": _profile(getattr(user, "profile", None)),
             "worker_id": row.worker_id,
             "worker": in_key_order(row.worker),

@@ -20,6 +20,7 @@ from django.db.models import (
     Sum,
 )
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext
 
 from annotation.core.choices import StudyKind
 from annotation.core.hidden_items import REPEAT_GAPS, PlannedKind, Rates, plan_items
@@ -268,10 +269,10 @@ def annotator_choices() -> list[tuple[str, str]]:
     """
     rows = User.objects.filter(is_active=True).exclude(role=Role.VIEWER).order_by("username")
     annotators = [(each.username, str(each)) for each in rows if each.role == Role.ANNOTATOR]
+    others = [each for each in rows if each.role != Role.ANNOTATOR]
+    named = gettext("%(name)s (%(role)s)")
     return annotators + [
-        (each.username, f"{each} ({each.get_role_display()})")
-        for each in rows
-        if each.role != Role.ANNOTATOR
+        (each.username, named % {"name": each, "role": each.get_role_display()}) for each in others
     ]
 
 

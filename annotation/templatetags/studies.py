@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from django import template
 from django.core.exceptions import FieldDoesNotExist
+from django.utils.timezone import localtime
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.study_items import Stratum
 from annotation.forms.labelling import FLAGS, SKIP_REASONS
-from annotation.models import PairwiseLabel, Participation, PauseReason, Study, StudyStatus
+from annotation.models import (
+    Invitation,
+    PairwiseLabel,
+    Participation,
+    PauseReason,
+    Study,
+    StudyStatus,
+)
 from annotation.templatetags.look import label
 
 if TYPE_CHECKING:
@@ -38,6 +48,7 @@ EVENTS: Final[dict[str, StrOrPromise]] = {
     "study.invitation-withdrawn": _("Invitation withdrawn"),
     "study.completion": _("Completion code changed"),
     "study.joined": _("Joined"),
+    "invitation.account-made": _("Account created"),
     "study.consented": _("Agreed to take part"),
     "study.declined": _("Declined to take part"),
     "study.guidelines-read": _("Guidelines read"),
@@ -80,6 +91,11 @@ DETAILS: Final[dict[str, StrOrPromise]] = {
     "instead_of": _("replaces assignment"),
     "claims": _("assignments"),
     "answers": _("answers"),
+    "hits": _("correct or consistent"),
+    "below": _("threshold"),
+    "was": _("reason for the pause"),
+    "version": _("version"),
+    "asked_again": _("people asked again"),
     "questionnaire": _("questionnaire"),
     "endpoints": _("models"),
     "system_prompt": _("system prompt"),
@@ -97,6 +113,8 @@ _VALUES: Final[dict[str, StrOrPromise]] = {
     "False": _("no"),
 }
 """How the codes read that events hold."""
+
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?[+-]\d\d:\d\d")
 
 
 @register.filter
@@ -141,7 +159,7 @@ def event_text(action: str) -> StrOrPromise:
 
 def _field_name(name: str) -> str:
     """What the first model that has such a field calls it."""
-    for model in (Study, Participation, PairwiseLabel):
+    for model in (Study, Participation, PairwiseLabel, Invitation):
         try:
             field = model._meta.get_field(name)  # noqa: SLF001 - documented, for all its name
         except FieldDoesNotExist:
@@ -187,5 +205,7 @@ def selection_words(stored: Mapping[str, Any]) -> str:
 
 @register.filter
 def told_value(value: str) -> StrOrPromise:
-    """A value that an event tells, in words where it is a code."""
+    """A value that an event tells, in words where it is a code; a moment as on other pages."""
+    if _MOMENT.fullmatch(value):
+        return localtime(datetime.fromisoformat(value)).strftime("%Y-%m-%d %H:%M")
     return _VALUES.get(value, value)

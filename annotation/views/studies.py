@@ -149,12 +149,17 @@ def study_status(request: SignedInRequest, slug: str) -> HttpResponse:
     form = StatusForm(request.POST)
     if not form.is_valid():
         raise BadRequest("no such status")
+    status = StudyStatus(form.cleaned_data["status"])
     try:
-        set_status(study=slug, status=StudyStatus(form.cleaned_data["status"]), by=request.user)
+        set_status(study=slug, status=status, by=request.user)
     except Study.DoesNotExist as missing:
         raise Http404 from missing
     except Refused as refused:
         messages.error(request, _(refused.text))
+    else:
+        if status == StudyStatus.OPEN:
+            text = _("The study is open: its annotators get items, and invited people can join.")
+            messages.success(request, text)
     return redirect("annotation:study", slug)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import isfinite
@@ -160,11 +160,15 @@ class AnnotatorRanking(NamedTuple):
     others: RankAgreement | None
 
     def told(self, above: str) -> str:
-        """The models in one line, with `above` between them, or " = " between equals."""
-        text = self.models[0]
-        for place, model in enumerate(self.models[1:], 1):
-            text += (" = " if self.ranks[place] == self.ranks[place - 1] else above) + model
-        return text
+        """The models in one line, with `above` between them, or "=" between equals."""
+        return " ".join(f"{model} {sign}".rstrip() for model, sign in self.steps(above))
+
+    def steps(self, above: str) -> Iterator[tuple[str, str]]:
+        """Each model with what stands after it, "" after the last."""
+        for place, model in enumerate(self.models):
+            follows = self.ranks[place + 1 : place + 2]
+            sign = "=" if follows == self.ranks[place : place + 1] else above
+            yield model, sign if follows else ""
 
 
 class AnnotatorRankings(NamedTuple):

@@ -18,6 +18,7 @@ from benchmark.queries.replay import AnswerFilter, ReplayOutcome, stored_candida
 from benchmark.services.replay_runs import DEFAULT_SEED, STORED, ReplayRequest
 from judging.core.rules import LEARNED, GenerationContext
 from judging.services.judges import LEXICAL, comparing_judges
+from judging.templatetags.run_settings import evaluator_label
 
 
 class ReplayForm(forms.Form):
@@ -71,7 +72,7 @@ class ReplayForm(forms.Form):
         said = gettext("%(model)s (responses in the dataset)")
         offer(
             self,
-            evaluator=[(name, name) for name in (LEARNED, *judges)],
+            evaluator=[(name, evaluator_label(name)) for name in (LEARNED, *judges)],
             candidates=[
                 *((name, name) for name in judges if name != LEXICAL),
                 *((f"{STORED}{name}", said % {"model": name}) for name in there if name),

@@ -294,10 +294,17 @@ class AnnotatorsPage(NamedTuple):
 
     def records(self) -> list[dict[str, object]]:
         """A row for each annotator beside all others, and for each two of them."""
+        n = {row.annotator: row.comparisons for row in self.found.rows}
         beside = [(row.annotator, "", row.others) for row in self.found.rows if row.others]
         pairs = [(one, other, found) for (one, other), found in self.found.pairs.items()]
         return [
-            {"annotator": one, "other": other, **agreement_fields(found)}
+            {
+                "annotator": one,
+                "other": other,
+                **agreement_fields(found),
+                "comparisons": n[one],
+                "other_comparisons": n.get(other),
+            }
             for one, other, found in [*beside, *pairs]
         ]
 

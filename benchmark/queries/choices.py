@@ -6,17 +6,16 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import (
     Case,
-    Count,
     Exists,
     F,
-    Max,
     OuterRef,
     Q,
     QuerySet,
+    Subquery,
     TextField,
     Value,
     When,
@@ -209,11 +208,40 @@ def check_judge(judge: str, known: Iterable[str]) -> None:
         )
 
 
-def last_run(dataset: DatasetChoice) -> tuple[int | None, int]:
-    """The number of a dataset's last run, and how many of its runs are in progress. One query."""
-    in_progress = Count("pk", filter=Q(status__in=(*UNFINISHED, RunStatus.BATCH)))
-    there = JudgeRun.objects.filter(dataset=dataset.id).aggregate(last=Max("pk"), going=in_progress)
-    return there["last"], there["going"]
+class Pin(NamedTuple):
+    """What an address names so that no later run changes its figures.
+
+    `until` is the last run that they could be of; None while a run is in progress, whose verdicts
+    may yet change them, if none was asked for. `latest` is the dataset's last run. `stopped` are
+    runs up to `until` that failed or were cancelled: resumed, they would count.
+    """
+
+    until: int | None = None
+    latest: int | None = None
+    stopped: tuple[int, ...] = ()
+
+
+NOTHING_PINNED: Final = Pin()
+
+
+def pin_of(dataset: DatasetChoice, asked: int | None) -> Pin:
+    """What pins figures of a dataset, where `asked` is the last run to read, if any. One query."""
+    newest = JudgeRun.objects.filter(dataset=dataset.id).order_by("-pk").values("pk")[:1]
+    telling = Q(pk=Subquery(newest)) | ~Q(status=RunStatus.DONE)
+    rows = JudgeRun.objects.filter(telling, dataset=dataset.id).order_by("pk")
+    runs = list(rows.values_list("pk", "status", "kind"))
+    latest = runs[-1][0] if runs else None
+    under_way = any(status in (*UNFINISHED, RunStatus.BATCH) for _pk, status, _kind in runs)
+    until = asked or (None if under_way else latest)
+    stopped = (
+        pk
+        for pk, status, kind in runs
+        if status in (RunStatus.FAILED, RunStatus.CANCELLED)
+        and kind in (*VERDICT_RUNS, RunKind.RANKING, RunKind.SATISFACTION)
+        and until is not None
+        and pk <= until
+    )
+    return Pin(until, latest, tuple(stopped))
 
 
 def best_last(rows: QuerySet[JudgeRun], *, base_alone: bool = False) -> QuerySet[JudgeRun]:

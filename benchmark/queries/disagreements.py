@@ -159,11 +159,20 @@ def queue_page(question: DisagreementQuestion, *, page: str) -> QueuePage:
 
 @dataclass(frozen=True, slots=True)
 class QueuePlace:
-    """One label beside the judge's verdict, and the queue that it may stand in."""
+    """One label beside the judge's verdict, and the queue that it may stand in.
+
+    `labelled` people gave a verdict on the comparison.
+    """
 
     scope: QueueScope
     row: Disagreement
     queue: Sequence[Disagreement]
+    labelled: int
+
+    @property
+    def adjudicable(self) -> bool:
+        """Whether it has a page to be decided on."""
+        return self.labelled >= SEVERAL
 
     @property
     def number(self) -> int | None:
@@ -203,7 +212,8 @@ def queue_place(question: DisagreementQuestion, comparison: int, annotator: int)
     if said is None or verdict is None:
         raise Refused("benchmark:unknown-choice", f"nothing to compare on comparison {comparison}")
     queue = _asked(disagreements(_labels(scope, human, opinions)), question)
-    return QueuePlace(scope, Disagreement(comparison, annotator, verdict, said), queue)
+    row = Disagreement(comparison, annotator, verdict, said)
+    return QueuePlace(scope, row, queue, labelled=len(human[comparison]))
 
 
 def _asked(found: list[Disagreement], question: DisagreementQuestion) -> list[Disagreement]:

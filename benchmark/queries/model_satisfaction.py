@@ -41,6 +41,7 @@ from benchmark.core.model_satisfaction import (
     question_answers,
     questions_of,
 )
+from benchmark.queries.annotators import with_asked
 from benchmark.queries.choices import DatasetChoice, ScenarioChoice, picked, scenarios
 from benchmark.queries.satisfaction import with_ratings
 from judging.models import JudgeRun, RunKind, RunStatus, SatisfactionJudgment
@@ -135,12 +136,12 @@ def models_answers(question: SatisfactionQuestion) -> ModelsBoard:
     study = Study.objects.filter(slug=question.study).first() if question.study else None
     if question.study and study is None:
         raise Refused("benchmark:unknown-choice", f"no study {question.study!r}")
-    known = _datasets()
     slug = study.dataset.slug if study else question.dataset
+    known = with_asked(_datasets(), slug)
     dataset = next((each for each in known if not slug or each.slug == slug), None)
     if dataset is None:
         if slug and study is None:
-            raise Refused("benchmark:unknown-choice", f"no ratings or scores in {slug!r}")
+            raise Refused("benchmark:unknown-choice", f"no dataset {slug!r}")
         return ModelsBoard(known, None, study=study)
     topics = scenarios(dataset)
     scenario = None if question.scenario is None else picked(topics, question.scenario)

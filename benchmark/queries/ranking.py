@@ -23,20 +23,22 @@ from benchmark.core.ranking import (
 )
 from benchmark.core.trust import BASE, PERSONAL, SELECTED, Condition
 from benchmark.queries.choices import (
+    NOTHING_PINNED,
     RUBRICS,
     STANDING,
     VERDICT_RUNS,
     WITHOUT_SETS,
     AnnotatorChoice,
     DatasetChoice,
+    Pin,
     ScenarioChoice,
     annotators,
     best_last,
     check_judge,
     datasets,
-    last_run,
     picked,
     picked_dataset,
+    pin_of,
     scenarios,
 )
 from benchmark.queries.evidence import voice_decisions
@@ -82,7 +84,7 @@ class LeaderboardQuestion:
 class LeaderboardScope:
     """What was asked, resolved, with what else could be asked.
 
-    `latest` is the dataset's last run, `unfinished` how many of its runs are in progress.
+    `pin` is what an address names that no later run changes.
     """
 
     question: LeaderboardQuestion
@@ -95,16 +97,7 @@ class LeaderboardScope:
     judges: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
-    latest: int | None = None
-    unfinished: int = 0
-
-    @property
-    def until(self) -> int | None:
-        """The last run that the figures could be of: an address that names it reads no later one.
-
-        None while a run is in progress, whose verdicts may yet change them, if none was asked for.
-        """
-        return self.question.until or (None if self.unfinished else self.latest)
+    pin: Pin = NOTHING_PINNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +142,6 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
         there = ", ".join(languages)
         message = f"nothing in the language {question.language!r} here; there are: {there}"
         raise Refused("benchmark:unknown-choice", message)
-    latest, unfinished = last_run(dataset)
     return LeaderboardScope(
         question=question,
         datasets=known,
@@ -161,8 +153,7 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
         judges=judges,
         prompts=prompts,
         languages=languages,
-        latest=latest,
-        unfinished=unfinished,
+        pin=pin_of(dataset, question.until),
     )
 
 

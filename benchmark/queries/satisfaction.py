@@ -233,7 +233,7 @@ def _model_score(model: str, answers: Sequence[Replayed], *, seed: int) -> Model
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # what is kept of it is kept by identity
 class EvaluationTurns:
     """The rated turns of a dataset: stored blocks, and the same with their gold scores."""
 

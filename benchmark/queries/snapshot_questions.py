@@ -104,7 +104,7 @@ def asked_trust(question: TrustQuestion) -> Question:
         "scenario": scope.scenario.name if scope.scenario else "",
         "rule": scope.question.rule.value,
         "policy": scope.question.policy.value,
-        "until": scope.until,
+        "until": scope.pin.until,
         "seed": SEED,
     }
 

@@ -37,17 +37,19 @@ from benchmark.core.trust import (
 )
 from benchmark.queries.baselines import rubric_runs, with_baselines
 from benchmark.queries.choices import (
+    NOTHING_PINNED,
     AnnotatorChoice,
     DatasetChoice,
+    Pin,
     RunChoice,
     ScenarioChoice,
     annotators,
     check_judge,
     dataset_of,
     datasets,
-    last_run,
     picked,
     picked_dataset,
+    pin_of,
     scenarios,
     verdict_runs,
 )
@@ -211,7 +213,7 @@ class TrustScope:
     """What was asked, resolved, with what else could be asked; None where there is nothing.
 
     `withheld` are comparisons that count nowhere, for the reader may not know what a judge decided.
-    `latest` is the dataset's last run, `unfinished` how many of its runs are in progress.
+    `pin` is what an address names that no later run changes.
     """
 
     question: TrustQuestion
@@ -225,16 +227,7 @@ class TrustScope:
     scenario: ScenarioChoice | None
     withheld: frozenset[int] = frozenset()
     anything_withheld: bool = False
-    latest: int | None = None
-    unfinished: int = 0
-
-    @property
-    def until(self) -> int | None:
-        """The last run that the figures could be of: an address that names it reads no later one.
-
-        None while a run is in progress, whose verdicts may yet change them, if none was asked for.
-        """
-        return self.question.until or (None if self.unfinished else self.latest)
+    pin: Pin = NOTHING_PINNED
 
     @property
     def newer(self) -> RunChoice | None:
@@ -302,7 +295,6 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
     if run is not None and by_log_odds and question.rule_of not in {None, run.id}:
         question = replace(question, rule=VoteRule.DEFAULT)  # of the run that was looked at before
     check_rule(question.rule, by_log_odds=by_log_odds)
-    latest, unfinished = last_run(dataset)
     return TrustScope(
         question=question,
         datasets=every_dataset,
@@ -315,8 +307,7 @@ def trust_scope(question: TrustQuestion, reader: Reader) -> TrustScope:
         scenario=None if question.scenario is None else picked(topics, question.scenario),
         withheld=withheld_numbers(reader.only),
         anything_withheld=is_anything_withheld(reader.only),
-        latest=latest,
-        unfinished=unfinished,
+        pin=pin_of(dataset, question.until),
     )
 
 

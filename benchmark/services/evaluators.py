@@ -17,9 +17,8 @@ from benchmark.queries.satisfaction import EvaluationTurns, judged_turns
 from judging.core.retrieval import Block
 from judging.core.rules import LEARNED, SPECS, Level, SatisfactionSettings, Variant, variant_of
 from judging.core.satisfaction_artefact import from_bytes
-from judging.core.satisfaction_baselines import NEAREST_NAMES, Prediction
+from judging.core.satisfaction_baselines import Prediction
 from judging.core.satisfaction_decisions import likeliest
-from judging.core.satisfaction_neighbours import nearest_predictions
 from judging.core.satisfaction_stacking import StackedTurns, fit_stack, predict_stack
 from judging.core.satisfaction_training import predict_apart
 from judging.core.targets import Targets
@@ -50,11 +49,6 @@ class LearnedPredictions:
     version: int
     test: Predictions
     training: Predictions
-
-
-def predict_nearest(name: str, *, train: Sequence[Block], test: Sequence[Block]) -> Predictions:
-    """The mean of the k nearest turns of each user's history; `name` is one of NEAREST_NAMES."""
-    return nearest_predictions(test, train=train, k=NEAREST_NAMES[name])
 
 
 def predict_learned(

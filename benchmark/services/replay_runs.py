@@ -250,11 +250,11 @@ def _scoring(dataset: Dataset, evaluator: str, responses: Sequence[int]) -> Judg
 def write_replay(run: JudgeRun) -> None:
     """Write the units: a generation for each endpoint and context, then the scoring of all."""
     plans = [
-        (f"{each.name}: generate", {"candidate": place})
+        (f"generate · {each.name}", {"candidate": place})
         for place, each in enumerate(_planned_candidates(run))
         if each.endpoint
     ]
-    plans.append((f"{run.config['evaluator']}: score", {"scores": True}))
+    plans.append((f"score · {run.config['evaluator']}", {"scores": True}))
     RunUnit.objects.bulk_create(
         RunUnit(run=run, position=place, name=name[:200], plan=unit)
         for place, (name, unit) in enumerate(plans)

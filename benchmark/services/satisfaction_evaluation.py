@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from annotation.core.refusals import Refused
@@ -29,7 +29,6 @@ from benchmark.services.evaluators import (
     judge_and_variant,
     judged_dataset,
     predict_learned,
-    predict_nearest,
     predict_stacked,
     require_honest_stacking,
     stored_judges,
@@ -37,6 +36,7 @@ from benchmark.services.evaluators import (
 from benchmark.services.satisfaction_report import stored
 from judging.core.rules import LEARNED, SPECS, Level, Need
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Baseline
+from judging.core.satisfaction_neighbours import RatedSpace
 from judging.models import JudgeRun
 from judging.services.judges import LEXICAL, endpoint_for
 
@@ -285,15 +285,25 @@ def _predict(name: str, data: EvaluationData) -> list[Predicted]:
 
 
 def _embedded(name: str, data: EvaluationData) -> Predicted:
-    """An evaluator of this program; the seconds of the learned one hold its training."""
-    started = time.perf_counter()
+    """An evaluator of this program; the seconds are those it would take alone."""
     if name == LEARNED:
+        started = time.perf_counter()
         predictions = data.learned.test
         return Predicted(name, "trained", predictions, time.perf_counter() - started)
-    predictions = predict_nearest(name, train=data.train.blocks, test=data.test.blocks)
+    space, seconds = _rated_space(data.train, data.test)
+    started = time.perf_counter()
+    predictions = space.predictions(NEAREST_NAMES[name])
     without = sum(one is None for own in predictions for one in own)
     missing = {NO_HISTORY: without} if without else {}
-    return Predicted(name, "history", predictions, time.perf_counter() - started, missing)
+    return Predicted(name, "history", predictions, seconds + time.perf_counter() - started, missing)
+
+
+@lru_cache(maxsize=1)
+def _rated_space(train: EvaluationTurns, test: EvaluationTurns) -> tuple[RatedSpace, float]:
+    """What every nearest baseline reads, and the seconds that it took: one serves all of a run."""
+    started = time.perf_counter()
+    space = RatedSpace(test.blocks, train=train.blocks)
+    return space, time.perf_counter() - started
 
 
 def _stacked(name: str, data: EvaluationData) -> Predicted:

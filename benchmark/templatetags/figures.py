@@ -7,10 +7,12 @@ from typing import Final
 
 from django import template
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from annotation.models.wording import REASONS
 from annotation.templatetags.look import label, percent
 from benchmark.core.metrics import MetricName
+from benchmark.core.replay_items import items_named
 from benchmark.core.satisfaction_groups import SATISFIED, UNKNOWN
 from judging.core.rules import JudgePrompt
 
@@ -20,9 +22,9 @@ _SUREST: Final = 0.99
 
 
 @register.filter
-def share_number(share: float) -> str:
+def share_number(share: float, places: int = 0) -> str:
     """A share of 0-1 in percent without its unit, as the end of an interval."""
-    return f"{share * 100:.0f}"
+    return f"{share * 100:.{places}f}"
 
 
 @register.filter
@@ -55,6 +57,32 @@ def prompt_name(prompt: str) -> str:
         JudgePrompt.SINGLE_REFERENCE.value: _("Grades with a reference answer"),
         JudgePrompt.REWARD.value: _("Reward model scores"),
     }.get(prompt, prompt)
+
+
+@register.filter
+def items_told(word: str) -> str:
+    """Which turns were replayed, named as in a command, in words."""
+    chosen = items_named(word)
+    more = chosen.version or chosen.size
+    return f"{label(chosen.rule)} ({more})" if more else label(chosen.rule)
+
+
+@register.filter
+def setting_words(setting: str) -> str:
+    """How a page calls what an evaluator goes by; words that it does not know stay."""
+    known = {
+        "global": pgettext("evaluator", "global"),
+        "history": pgettext("evaluator", "history"),
+        "trained": pgettext("evaluator", "trained"),
+        "held out": pgettext("evaluator", "held out"),
+        "memory": pgettext("evaluator", "memory"),
+        "no memory": pgettext("evaluator", "no memory"),
+        "raw": pgettext("evaluator", "raw"),
+    }
+    if setting in known:
+        return known[setting]
+    asked, space, scale = setting.rpartition(" ")
+    return f"{known.get(asked, asked)}{space}{known.get(scale, scale)}"
 
 
 @register.filter

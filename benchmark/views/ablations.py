@@ -29,6 +29,7 @@ from benchmark.queries.ablations import (
 )
 from benchmark.services.ablation_runs import estimate_ablation, plan_ablation
 from benchmark.submission import submit
+from benchmark.templatetags.figures import share_number
 from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import CHANCE
 from judging.core.estimates import total_of
@@ -184,6 +185,12 @@ def _view(report: StoredAblation) -> AblationView:
     return AblationView(report, label(report.vary), rows, plot)
 
 
+def _with_ends(share: float | None, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return percent(share)
+    return f"{percent(share)} ({share_number(low)} … {share_number(high)})"
+
+
 def _failure_plot(rows: tuple[FailureRow, ...]) -> IntervalPlot:
     """Shares of failures; a judge that draws lots fails in one half."""
     several = len({row.judge for row in rows}) > 1
@@ -213,7 +220,7 @@ def _plot(rows: tuple[AblationRowView, ...]) -> IntervalPlot:
                 value=each.row.accuracy,
                 low=each.row.low,
                 high=each.row.high,
-                text=percent(each.row.accuracy),
+                text=_with_ends(each.row.accuracy, each.row.low, each.row.high),
             )
             for each in rows
         ],

@@ -134,7 +134,7 @@ def _said(scope: TrustScope) -> dict[str, object]:
         "filter_scenario": scope.scenario and scope.scenario.name,
         "rule": scope.question.rule.value,
         "policy": scope.question.policy.value,
-        "until": scope.until,
+        "until": scope.pin.until,
         "seed": SEED,
     }
 

@@ -21,6 +21,7 @@ from annotation.core.intervals import Interval
 from annotation.templatetags.look import percent
 from benchmark.core.metrics import ReliabilityPoint
 from benchmark.core.personal import PersonalRow
+from benchmark.core.ranking import RatingMethod
 from benchmark.core.trust import (
     BASE,
     RULES,
@@ -165,7 +166,7 @@ def trust_query(scope: TrustScope, **more: str | None) -> str:
         "rule": question.rule.value,
         "policy": question.policy.value,
         **more,
-        "until": scope.until,
+        "until": scope.pin.until,
     }
     return urlencode({name: value for name, value in parameters.items() if value is not None})
 
@@ -182,7 +183,7 @@ def board_query(scope: LeaderboardScope) -> str:
         "language": question.language,
         "method": question.method.value,
         "style": "on" if question.style else "",
-        "until": scope.until,
+        "until": scope.pin.until,
     }
     return urlencode({name: value for name, value in told.items() if value})
 
@@ -259,6 +260,15 @@ def source_name(source: Source, judge: str, *, voted: bool) -> str:
         Source.BASE: _("Base judge (%(judge)s)"),
         Source.DRAWN: _("Judge with preferences drawn at random (%(judge)s)"),
     }[source] % {"judge": judge}
+
+
+def method_name(method: RatingMethod) -> str:
+    """What models are ordered by."""
+    return {
+        RatingMethod.BRADLEY_TERRY: "Bradley-Terry",
+        RatingMethod.ELO: "Elo",
+        RatingMethod.WIN_RATE: _("win rate"),
+    }[method]
 
 
 def _whole(value: float) -> str:

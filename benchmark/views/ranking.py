@@ -56,7 +56,7 @@ from benchmark.queries.ranking import LeaderboardScope, Source, latest_judge, ru
 from benchmark.queries.ranking_rows import leaderboard_rows
 from benchmark.queries.trust import SEED
 from benchmark.views.exports import require_sees_everyone
-from benchmark.views.figures import FIGURES_ID, board_query, source_name
+from benchmark.views.figures import FIGURES_ID, board_query, method_name, source_name
 
 _OF_ONE_DATASET: Final = (
     *("scenario", "annotator", "judge", "prompt", "language", "anchor", "run", "until"),
@@ -139,7 +139,7 @@ def board_said(scope: LeaderboardScope) -> dict[str, object]:
         "filter_language": question.language,
         "filter_prompt": question.prompt,
         "style": "controlled" if question.style else "as written",
-        "until": scope.until,
+        "until": scope.pin.until,
         "seed": SEED,
     }
 
@@ -180,7 +180,7 @@ def leaderboard_annotators(request: HttpRequest) -> HttpResponse:
         "scope": page.scope,
         "found": page.found,
         "rows": [
-            (row, row.told(" › "), page.numbers.get(row.annotator)) for row in page.found.rows
+            (row, list(row.steps("›")), page.numbers.get(row.annotator)) for row in page.found.rows
         ],
         "matrix": [(one, [(other, pairs.get((one, other))) for other in names]) for one in names],
     }
@@ -227,8 +227,9 @@ def leaderboard_reference(request: HttpRequest) -> HttpResponse:
         "scope": page.scope,
         "boards": boards,
         "rows": [
-            (model, scores[model], [ranks.get(model) for _name, _found, ranks in boards])
+            (model, place, [ranks.get(model) for _name, _found, ranks in boards])
             for model in ranked
+            for place in [1 + sum(other > scores[model] for other in scores.values())]
         ],
         "least": LEAST_MODELS,
     }
@@ -408,15 +409,6 @@ def style_name(style: str) -> str:
         "lists": _("list items"),
         "bold": _("bold"),
     }[style]
-
-
-def method_name(method: RatingMethod) -> str:
-    """What models are ordered by."""
-    return {
-        RatingMethod.BRADLEY_TERRY: "Bradley-Terry",
-        RatingMethod.ELO: "Elo",
-        RatingMethod.WIN_RATE: _("win rate"),
-    }[method]
 
 
 def rating_axis(boards: Iterable[Board]) -> tuple[float, ...]:

@@ -36,10 +36,10 @@ from benchmark.core.learning_curve import CURVE_METRICS, CurveOn, CurvePoint
 from benchmark.core.metrics import MetricName
 from benchmark.core.paper_satisfaction import TABLE_2, TABLE_3, PaperRow, PublishedRow, ours_beside
 from benchmark.core.satisfaction_chances import ChanceBin, ChanceEstimate
-from benchmark.core.satisfaction_groups import COLUMNS, GAINED
+from benchmark.core.satisfaction_groups import COLUMNS, GAINED, EvaluatorGain
 from benchmark.forms import EvaluationForm
 from benchmark.queries.choices import dataset_of
-from benchmark.queries.kept import kept
+from benchmark.queries.kept import fresh, kept
 from benchmark.queries.satisfaction import (
     StoredCurve,
     model_scores,
@@ -159,14 +159,49 @@ def satisfaction(request: HttpRequest) -> HttpResponse:
 def satisfaction_runs(request: HttpRequest) -> HttpResponse:
     """Finished runs side by side, those asked for or a dataset's; to htmx their tables."""
     require_sees_everyone(request)
-    asked = [number for each in request.GET.getlist("run") if (number := number_in(each))]
-    slug = request.GET.get("dataset", "")
-    runs = asked or (finished_runs(dataset_of(slug).id) if slug else ())
-    found = kept(runs_beside, runs, seed=SEED)
+    found = kept(runs_beside, _runs_asked(request), seed=SEED)
     context = {"beside": found.page, "kept": found, "compared": COMPARED}
     fragment = request.headers.get("HX-Request") == "true"
     name = "_satisfaction_runs" if fragment else "satisfaction_runs"
     return render(request, f"benchmark/{name}.html", context)
+
+
+def _runs_asked(request: HttpRequest) -> Sequence[int]:
+    asked = [number for each in request.GET.getlist("run") if (number := number_in(each))]
+    slug = request.GET.get("dataset", "")
+    return asked or (finished_runs(dataset_of(slug).id) if slug else ())
+
+
+@require_safe
+@login_required
+def satisfaction_runs_csv(request: HttpRequest) -> HttpResponse:
+    """A row for each run, with what it gains over the first on the turns that both scored."""
+    require_sees_everyone(request)
+    found = fresh(runs_beside, _runs_asked(request), seed=SEED)
+    rows = [
+        {
+            "judge": line.run.judge,
+            "asked": line.asked,
+            "run": line.run.pk,
+            "dataset": line.run.dataset and line.run.dataset.slug,
+            "turns": line.turns,
+            "users": line.users,
+            **cells_of(dict(zip(found.names, line.metrics, strict=True))),
+            "shared_turns": line.shared,
+            **_gain_cells(line.gains),
+        }
+        for line in found.lines
+    ]
+    return csv_file("satisfaction-runs", rows, {"seed": SEED})
+
+
+def _gain_cells(gains: Sequence[EvaluatorGain]) -> dict[str, object]:
+    """None of the first run, nor of one that scored none of its turns."""
+    cells: dict[str, object] = {}
+    for name, gain in zip(COMPARED, gains, strict=False):
+        cells[f"gain_{name}"] = gain.value
+        cells |= ends(gain.interval, f"gain_{name}_")
+    return cells
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -238,6 +273,35 @@ def models(request: HttpRequest, run_id: int) -> HttpResponse:
     return render(request, "benchmark/model_scores.html", context)
 
 
+@require_safe
+@login_required
+def models_csv(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The table of such a run; the control is the original responses."""
+    require_sees_everyone(request)
+    found = model_scores(run_id, seed=SEED)
+    if found is None:
+        raise Http404
+    rows = [
+        {
+            "model": row.model,
+            "role": "control" if row.is_control else "candidate",
+            "responses": row.responses,
+            "users": row.users,
+            "mean": row.mean,
+            **ends(row.interval, "mean_"),
+            "satisfied": row.satisfied,
+        }
+        for row in found.rows
+    ]
+    said = {
+        "dataset": found.run.dataset and found.run.dataset.slug,
+        "judge": found.run.judge,
+        "run": run_id,
+        "seed": found.seed,
+    }
+    return csv_file(f"models-{run_id}", rows, said)
+
+
 def _evaluator(request: HttpRequest, found: SatisfactionReport, row: EvaluatorRow) -> HttpResponse:
     chances = row.details.chances
     context = {
@@ -283,6 +347,8 @@ def _gains(row: EvaluatorRow) -> Iterator[Row]:
     for name, gain in row.details.shown_gains:
         yield {
             "metric": name.value,
+            "turns": row.turns,
+            "users": row.users,
             "gain": gain.value,
             **ends(gain.interval),
             "p": gain.p,
@@ -320,9 +386,11 @@ def _likely(row: EvaluatorRow) -> Iterator[Row]:
     if (likely := row.details.likely) is not None:
         for name in ("accuracy", "top_2", "macro_f1", "gain"):
             one: ChanceEstimate = getattr(likely, name)
-            yield {"figure": name, "value": one.value, **ends(one.interval)}
+            told = {"figure": name, "turns": likely.turns, "value": one.value}
+            yield {**told, **ends(one.interval)}
         for name in ("commonest", "commonest_f1"):
-            yield {"figure": name, "value": getattr(likely, name), **ends(None)}
+            told = {"figure": name, "turns": likely.turns, "value": getattr(likely, name)}
+            yield {**told, **ends(None)}
 
 
 def _chances(row: EvaluatorRow) -> Iterator[Row]:

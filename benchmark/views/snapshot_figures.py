@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from django.utils.translation import gettext as _
 
 from annotation.core.charts import IntervalPlot, IntervalRow, interval_plot
 from annotation.core.refusals import gettext_noop
-from annotation.templatetags.look import percent
+from annotation.templatetags.look import decimal, label, percent
 from benchmark.core.ranking import RatingMethod
+from benchmark.core.replay import ReplayScale
 from benchmark.core.snapshots import KEYS, SnapshotKind, named_rows
+from benchmark.forms import POLICIES, RULES
 from benchmark.models import Snapshot
+from benchmark.queries.model_satisfaction import Voice
+from benchmark.queries.ranking import Source
+from benchmark.templatetags.figures import items_told
+from benchmark.views.figures import method_name
+from judging.templatetags.run_settings import evaluator_label
 
 
 class FigureColumn(NamedTuple):
@@ -179,7 +186,11 @@ def figure_tables(snapshot: Snapshot) -> list[tuple[_Columns, list[_ReadRow]]]:
 def _written(column: FigureColumn, value: float | None, *, is_share: bool) -> str:
     if value is None:
         return "–"
-    return percent(value, 1) if is_share else f"{value:.{column.places}f}"
+    return (
+        percent(value, 1).replace("-", "\N{MINUS SIGN}")
+        if is_share
+        else decimal(value, column.places)
+    )
 
 
 def _is_share(column: FigureColumn, row: Mapping[str, Any]) -> bool:
@@ -214,6 +225,64 @@ def first_plot(snapshot: Snapshot) -> IntervalPlot:
     """The first figure of its first table."""
     columns, rows = figure_tables(snapshot)[0]
     return _plot(columns[0], rows)
+
+
+_SETTINGS: Final = {
+    "dataset": gettext_noop("Dataset"),
+    "verdicts": gettext_noop("Verdicts"),
+    "judge": gettext_noop("Judge"),
+    "scenario": gettext_noop("Scenario"),
+    "annotator": gettext_noop("Annotator"),
+    "language": gettext_noop("Language"),
+    "method": gettext_noop("Ranked by"),
+    "style": gettext_noop("Style"),
+    "bootstrap": gettext_noop("Bootstrap draws"),
+    "seed": gettext_noop("Seed"),
+    "anchor": gettext_noop("Against"),
+    "run": gettext_noop("Run"),
+    "rule": gettext_noop("Vote"),
+    "policy": gettext_noop("Unreadable"),
+    "until": gettext_noop("Last run that counts"),
+    "scale": gettext_noop("Scores"),
+    "evaluator": gettext_noop("Evaluator"),
+    "items": gettext_noop("Turns to replay"),
+    "study": gettext_noop("Study"),
+    "voice": gettext_noop("Scores by"),
+    "people": gettext_noop("People"),
+}
+_SOURCES: Final = {
+    Source.HUMAN: gettext_noop("Human labels"),
+    Source.SELECTED: gettext_noop("Personal judges"),
+    Source.SUBSET: gettext_noop("Personal judges, selected preferences"),
+    Source.BASE: gettext_noop("Base judge"),
+    Source.DRAWN: gettext_noop("Personal judges, preferences drawn at random"),
+}
+_VOICES: Final = {
+    Voice.PEOPLE: gettext_noop("people"),
+    Voice.JUDGE: gettext_noop("judge"),
+    Voice.CORRECTED: gettext_noop("corrected"),
+}
+
+
+def setting_title(name: str) -> str:
+    """How a page calls what a snapshot was asked."""
+    return _(_SETTINGS[name]) if name in _SETTINGS else name
+
+
+def setting_told(name: str, value: object) -> str:
+    """What was asked, in words; a value that has none stays as it is."""
+    told: dict[str, Callable[[Any], str]] = {
+        "verdicts": lambda word: _(_SOURCES[Source(word)]),
+        "method": lambda word: method_name(RatingMethod(word)),
+        "style": lambda _on: _("controlled"),
+        "rule": lambda word: str(dict(RULES)[word]),
+        "policy": lambda word: str(dict(POLICIES)[word]),
+        "scale": lambda word: label(ReplayScale(word)),
+        "evaluator": evaluator_label,
+        "items": items_told,
+        "voice": lambda word: _(_VOICES[Voice(word)]),
+    }
+    return told[name](value) if value and name in told else str(value)
 
 
 def all_columns(found: Snapshot) -> list[str]:

@@ -50,6 +50,8 @@ from benchmark.views.snapshot_figures import (
     figure_cell,
     figure_tables,
     first_plot,
+    setting_title,
+    setting_told,
 )
 
 READ_AGAIN: Final = 2000
@@ -62,21 +64,37 @@ def told_differences(found: list[SnapshotChange]) -> list[tuple[str, str, str]]:
     """What is not as it was, then and now, in words."""
     return [
         (
-            _(each.text) % {"name": each.name} if each.text else each.name,
-            _told(each.was),
-            _told(each.now),
+            _(text) % {"name": name} if text else name,
+            _told(was),
+            _told(now),
         )
-        for each in found
+        for text, name, was, now in map(_as_asked, found)
     ]
+
+
+def _as_asked(each: SnapshotChange) -> SnapshotChange:
+    """A change of a setting in words; any other as it is."""
+    if each.text != BasisPart.QUESTION.label:
+        return each
+    was, now = (value and setting_told(each.name, value) for value in (each.was, each.now))
+    return SnapshotChange("", setting_title(each.name), was, now)
 
 
 def _told(value: object) -> str:
     """A value with the head of its hash alone; a row as there or not."""
     if value is None:
         return _("not there")
-    return _(THERE) if value == THERE else _HASH.sub(r" \1", str(value)).strip() or "–"
+    if value == THERE:
+        return _(THERE)
+    if counts := _READ_AGAIN.fullmatch(str(value)):
+        told = _("%(same)s the same, %(other)s different, %(missing)s missing")
+        return told % counts.groupdict()
+    return _HASH.sub(r" \1", str(value)).strip() or "–"
 
 
+_READ_AGAIN: Final = re.compile(
+    r"(?P<same>\d+) same, (?P<other>\d+) other, (?P<missing>\d+) missing"
+)
 _HASH: Final = re.compile(r":?\b([0-9a-f]{12})[0-9a-f]{52}\b")
 
 
@@ -171,7 +189,11 @@ def _context(found: Snapshot) -> dict[str, Any]:
     return {
         "snapshot": found,
         "kind": kind,
-        "question": [(name, value) for name, value in found.question.items() if value],
+        "question": [
+            (setting_title(name), setting_told(name, value))
+            for name, value in found.question.items()
+            if value
+        ],
         "tables": [
             (columns, [(name, [figure_cell(each, row) for each in columns]) for name, row in rows])
             for columns, rows in figure_tables(found)

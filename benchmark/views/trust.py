@@ -116,6 +116,7 @@ def _figures_context(figures: TrustFigures, scope: TrustScope) -> dict[str, Any]
         ),
         "rule": next((row for row in rows if row.figures == figures.overall.best_rule), None),
         "is_stacked": figures.overall.own.voice == STACK,
+        "is_applied": bool(figures.overall.own.agreement.comparisons),
         "controls": [row.name for row in rows if row.is_control],
         "scenario_rows": [_scenario_row(each, rows, scope) for each in figures.scenarios],
     }

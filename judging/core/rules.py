@@ -306,6 +306,8 @@ def variants_at(level: Level) -> tuple[Variant, ...]:
     return tuple(variant for variant, spec in SPECS.items() if level in spec.prompts)
 
 
+WITHOUT_PROMPTS: Final = frozenset({Variant.CHECKLIST, Variant.NO_MEMORY})
+"""What the lexical judge does in its own way, with a memory or without."""
 LEARNED: Final = "learned"
 """The judge that is trained on a dataset's ratings: it scores satisfaction, nothing else."""
 

@@ -180,39 +180,41 @@ def _text(turn: ScoringTarget | HistoryTurn) -> str:
     return passage_text(turn.user_message, turn.response)
 
 
-def nearest_predictions(
-    blocks: Sequence[Block], *, train: Sequence[Block], k: int
-) -> tuple[tuple[Prediction | None, ...], ...]:
-    """What the k nearest turns say of every target; None without history.
-
-    Of equally alike turns the earlier one is nearer.
+class RatedSpace:
+    """The turns of all users as vectors of character pairs, each text once.
 
     Args:
         blocks: the targets with their history.
         train: blocks whose targets' texts teach the weights of the vectors, without labels.
-        k: neighbours, all of a shorter history.
     """
-    taught = [_text(turn) for block in train for turn in block.targets]
-    space = text_space(counted(taught))
-    found: dict[str, None] = {}
-    for block in blocks:
-        found.update(dict.fromkeys(map(_text, block.targets)))
-        found.update(dict.fromkeys(map(_text, block.history)))
-    texts = list(found)
-    place = {text: row for row, text in enumerate(texts)}
-    vectors = space.vectors(counted(texts))
-    return tuple(_of_block(block, vectors, place, k) for block in blocks)
 
+    def __init__(self, blocks: Sequence[Block], *, train: Sequence[Block]) -> None:
+        space = text_space(counted([_text(turn) for block in train for turn in block.targets]))
+        found: dict[str, None] = {}
+        for block in blocks:
+            found.update(dict.fromkeys(map(_text, block.targets)))
+            found.update(dict.fromkeys(map(_text, block.history)))
+        texts = list(found)
+        self._blocks = blocks
+        self._rows = {text: row for row, text in enumerate(texts)}
+        self._vectors = space.vectors(counted(texts))
 
-def _of_block(
-    block: Block, vectors: Sparse, place: dict[str, int], k: int
-) -> tuple[Prediction | None, ...]:
-    if not block.history:
-        return (None,) * len(block.targets)
-    targets = vectors[[place[_text(turn)] for turn in block.targets]]
-    history = vectors[[place[_text(turn)] for turn in block.history]]
-    alike = np.round((targets @ history.T).toarray(), 12)
-    nearest = np.argsort(-alike, axis=1, kind="stable")[:, :k]
-    scores = np.array([turn.score for turn in block.history])
-    means = scores[nearest].mean(axis=1)
-    return tuple(Prediction(round_half_up(float(mean)), float(mean)) for mean in means)
+    def predictions(self, k: int) -> tuple[tuple[Prediction | None, ...], ...]:
+        """What the k nearest turns of its user's history say of every target; None without history.
+
+        Of equally alike turns the earlier one is nearer; a history of k turns or fewer is read
+        whole.
+        """
+        return tuple(self._of_block(block, k) for block in self._blocks)
+
+    def _of_block(self, block: Block, k: int) -> tuple[Prediction | None, ...]:
+        if not block.history:
+            return (None,) * len(block.targets)
+        alike = np.round((self._of(block.targets) @ self._of(block.history).T).toarray(), 12)
+        nearest = np.argsort(-alike, axis=1, kind="stable")[:, :k]
+        scores = np.array([turn.score for turn in block.history])
+        means = scores[nearest].mean(axis=1)
+        return tuple(Prediction(round_half_up(float(mean)), float(mean)) for mean in means)
+
+    def _of(self, turns: Turns) -> Sparse:
+        return self._vectors[[self._rows[_text(turn)] for turn in turns]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -92,11 +93,11 @@ _WORTH: Final = {
 }
 
 
-_HEADERS: Final = {
+HEADERS: Final = {
     True: "一次加权投票，由几种判断方式组成：",
     False: "A weighted vote of several ways to judge, in percent:",
 }
-_WAYS: Final = {
+WAYS: Final = {
     True: {
         StackWay.BASE: "基础评判者",
         StackWay.AGGREGATE: "由所有对比提炼的偏好",
@@ -110,6 +111,19 @@ _WAYS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class ToldWay:
+    """A way of a stack's text: its weight, which one it is, and what it judges by.
+
+    `way` is None of a text's own words; `measures` are properties with their weights.
+    """
+
+    weight: float
+    way: StackWay | None
+    text: str = ""
+    measures: tuple[tuple[str, float], ...] = ()
+
+
 def ways_text(ways: Iterable[tuple[StackWay, float, Sequence[str]]], *, language: str) -> str:
     """A stack in words, for people: a line a way with its weight and its preferences.
 
@@ -118,8 +132,8 @@ def ways_text(ways: Iterable[tuple[StackWay, float, Sequence[str]]], *, language
         language: "zh…" for Chinese.
     """
     chinese = language.startswith("zh")
-    lines = [_HEADERS[chinese]]
+    lines = [HEADERS[chinese]]
     for way, weight, texts in ways:
         said = " / ".join(" ".join(text.split()) for text in texts if text)
-        lines.append(f"{100 * weight:.1f} {_WAYS[chinese][way]}{f': {said}' if said else ''}")
+        lines.append(f"{100 * weight:.1f} {WAYS[chinese][way]}{f': {said}' if said else ''}")
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext
 
-from judging.core.rules import LEARNED, JudgePrompt
+from judging.core.rules import LEARNED, WITHOUT_PROMPTS, JudgePrompt, Variant
 from judging.core.verdicts import VerdictRule
 from judging.models import ModelEndpoint, RunKind
 from judging.services.judges import LEXICAL
@@ -50,7 +50,7 @@ def shut_for(judges: Iterable[str], endpoints: Sequence[ModelEndpoint]) -> Shut:
         judges: by name.
         endpoints: those in use.
     """
-    shut: Shut = {"kind": {}, "prompt": {}, "verdict": {}}
+    shut: Shut = {"kind": {}, "prompt": {}, "verdict": {}, "variant": {}}
     rows = {row.name: row for row in endpoints}
     for judge in judges:
         row = rows.get(judge)
@@ -62,6 +62,8 @@ def shut_for(judges: Iterable[str], endpoints: Sequence[ModelEndpoint]) -> Shut:
             _shut(shut["prompt"], set(JudgePrompt) - {JudgePrompt.PERSONAL}, why)
             why = gettext("The lexical judge returns no log-probabilities.")
             _shut(shut["verdict"], (VerdictRule.LOGPROB,), why)
+            why = gettext("The lexical judge scores by a memory or without one.")
+            _shut(shut["variant"], set(Variant) - WITHOUT_PROMPTS, why)
         elif row is not None:
             _shut_for_endpoint(shut, row)
     return shut

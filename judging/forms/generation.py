@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from django import forms
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Dataset, Scenario, Session, User
@@ -22,6 +23,9 @@ from judging.services.run_requests import RunRequest
 MOST_SAMPLES = 100
 MOST_TOKENS = 1_000_000
 _USUAL = GenerationSettings()
+FILTERS: Final = ("scenario", "language", "sample")
+ADVANCED: Final = ("temperature", "max_tokens", "system", "no_system", "again")
+"""Folded: each has a default that will do."""
 
 
 class GenerationForm(forms.Form):
@@ -31,6 +35,7 @@ class GenerationForm(forms.Form):
         label=_("Models"),
         widget=forms.CheckboxSelectMultiple,
         help_text=_("Each model has a run of its own. A judge may favour models of its family."),
+        error_messages={"required": _("Choose at least one model.")},
     )
     turns = forms.ChoiceField(
         label=_("Turns to answer"),
@@ -88,7 +93,7 @@ class GenerationForm(forms.Form):
         help_text=_("Leave empty for all."),
     )
     sample = forms.IntegerField(
-        label=_("At most this many conversations"),
+        label=_("Max conversations"),
         required=False,
         min_value=1,
         max_value=10_000_000,
@@ -118,6 +123,25 @@ class GenerationForm(forms.Form):
         field.choices = choices
         if len(choices) < least:
             del self.fields[name]
+
+    @property
+    def plain(self) -> list[forms.BoundField]:
+        """What everybody decides on."""
+        folded = {*FILTERS, *ADVANCED}
+        return [field for field in self.visible_fields() if field.name not in folded]
+
+    @property
+    def folds(self) -> list[tuple[str, list[forms.BoundField], bool]]:
+        """What is folded: its title, its fields, and whether it is open for an error in it."""
+        named = ((gettext("Only some of them"), FILTERS), (gettext("Advanced settings"), ADVANCED))
+        return [
+            (
+                title,
+                [self[name] for name in names if name in self.fields],
+                not self.errors.keys().isdisjoint(names),
+            )
+            for title, names in named
+        ]
 
     def requests(self, *, dataset: Dataset, by: User) -> list[RunRequest]:
         """What is asked for, of each model that was chosen."""

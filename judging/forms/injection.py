@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.utils.translation import gettext
@@ -13,12 +13,16 @@ from annotation.models.wording import choices_of
 from judging.core.injections import AttackFamily
 from judging.core.rules import JudgePrompt
 from judging.core.verdicts import VerdictRule
+from judging.forms.abilities import Limited, LimitedChoices, shut_for
 from judging.forms.runs import PROMPTS
-from judging.models import RunKind
+from judging.models import ModelEndpoint, RunKind
 from judging.queries.comparisons import with_comparisons
 from judging.services.injection import DEFAULT_PAIRS, MOST_PAIRS, dataset_lists, dataset_pairs
-from judging.services.judges import comparing_judges
+from judging.services.judges import LEXICAL, comparing_judges
 from judging.services.run_requests import RunRequest
+
+ADVANCED: Final = ("prompt", "verdict")
+"""Folded; of which the judge that is chosen may not be able to do everything."""
 
 
 class CheckForm(forms.Form):
@@ -47,15 +51,15 @@ class CheckForm(forms.Form):
             (JudgePrompt.PERSONAL.value, _("As in the paper, without preferences")),
             *(each for each in PROMPTS[1:] if not JudgePrompt(each[0]).grades),
         ],
+        widget=LimitedChoices,
         required=False,
-        help_text=_("The lexical judge compares in its own way only."),
     )
     verdict = forms.ChoiceField(
         label=_("Verdict reading"),
         choices=choices_of(VerdictRule),
         initial=VerdictRule.STRICT.value,
+        widget=LimitedChoices,
         required=False,
-        help_text=_("Letter probabilities need an endpoint that returns log-probabilities."),
     )
     pairs = forms.IntegerField(
         label=_("Number of pairs or responses"),
@@ -85,6 +89,40 @@ class CheckForm(forms.Form):
             field = self.fields[name]
             assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
             field.choices = choices
+        chosen = str(self.data.get("judge") or LEXICAL)
+        self._shut = shut_for([chosen], list(ModelEndpoint.objects.filter(name=chosen)))
+        for name in ADVANCED:
+            widget = self.fields[name].widget
+            assert isinstance(widget, Limited)  # noqa: S101 - declared above
+            widget.shut = self._shut[name]
+
+    @property
+    def plain(self) -> list[forms.BoundField]:
+        """What everybody decides on."""
+        return [field for field in self.visible_fields() if field.name not in ADVANCED]
+
+    @property
+    def folds(self) -> list[tuple[str, list[forms.BoundField], bool]]:
+        """What is folded: its title, its fields, and whether it is open for an error in it."""
+        is_open = not self.errors.keys().isdisjoint(ADVANCED)
+        return [(gettext("Advanced settings"), [self[name] for name in ADVANCED], is_open)]
+
+    def limited_rows(self) -> list[tuple[str, forms.BoundField]]:
+        """What is shown anew once another judge is chosen."""
+        return [("", self[name]) for name in ADVANCED]
+
+    @property
+    def limit(self) -> str:
+        """What the chosen judge cannot do of what is chosen, in a sentence; "" where it can."""
+        return next((str(self.errors[name][0]) for name in ADVANCED if name in self.errors), "")
+
+    def clean(self) -> dict[str, Any]:
+        """Say of what the chosen judge cannot do why."""
+        cleaned = super().clean() or {}
+        for name in ADVANCED:
+            if why := self._shut[name].get(cleaned.get(name) or ""):
+                self.add_error(name, why)
+        return cleaned
 
     def request(self, *, by: User) -> RunRequest:
         """The check that was asked for.

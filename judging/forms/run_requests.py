@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import gettext
+
 from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, Pooling, SplitSampling
 from annotation.models import Dataset, User
 from judging.core.rules import (
@@ -25,18 +27,19 @@ from judging.core.rules import (
 from judging.core.targets import RunTarget, Targets, targets_named, turn_targets_named
 from judging.core.verdicts import VerdictRule
 from judging.models import RunKind
+from judging.queries.preferences import is_learned_elsewhere_only, where_learned
 from judging.services.run_requests import RunRequest
 
 
 def requests_of(cleaned: Mapping[str, Any], *, dataset: Dataset, by: User) -> list[RunRequest]:
     """What is asked for, of each judge that was chosen."""
     key = cleaned["annotator"]
-    sets = cleaned.get("sets") or ""
+    sets, learned_in = _sets_in(cleaned, dataset)
     with_sets = sets != NO_SETS
     draw = PAPER_DRAW if sets == DRAWN else 0
     named = sets if with_sets and not draw else ""
     selecting, _colon, distiller = named.partition(":")
-    learned_in = (with_sets and cleaned.get("learned_in")) or cleaned.get("history_in")
+    brought_from = (with_sets and learned_in) or cleaned.get("history_in")
     wrote = cleaned.get("distiller") or cleaned.get("memory_judge") or distiller
     request = RunRequest(
         kind=RunKind(cleaned["kind"]),
@@ -47,7 +50,7 @@ def requests_of(cleaned: Mapping[str, Any], *, dataset: Dataset, by: User) -> li
         prompt=_prompt(cleaned),
         with_sets=with_sets,
         targets=_targets(cleaned),
-        sets_dataset=Dataset.objects.get(slug=learned_in) if learned_in else None,
+        sets_dataset=Dataset.objects.get(slug=brought_from) if brought_from else None,
         with_control=not (cleaned.get("no_control") or draw),
         draw=draw,
         verdict=_verdict(cleaned),
@@ -69,6 +72,30 @@ def requests_of(cleaned: Mapping[str, Any], *, dataset: Dataset, by: User) -> li
         created_by=by,
     )
     return [replace(request, judge=judge) for judge in cleaned["judge"]]
+
+
+def usual_sets_text(dataset: Dataset) -> str:
+    """Whose preferences are applied where none are chosen."""
+    if is_learned_elsewhere_only(dataset):
+        return gettext("those of the annotator above; none for everybody")
+    return gettext("the judge")
+
+
+def _sets_in(cleaned: Mapping[str, Any], dataset: Dataset) -> tuple[str, str]:
+    """Who selected the preferences, and where they were learned; "" where it goes without saying.
+
+    An annotator's are applied where they were learned, if it was not here. For everybody the base
+    judge judges where preferences were learned elsewhere alone: they may be of other people.
+    """
+    sets, learned_in = cleaned.get("sets") or "", cleaned.get("learned_in") or ""
+    if cleaned["kind"] != RunKind.TEST or _prompt(cleaned) is not JudgePrompt.PERSONAL:
+        return sets, learned_in
+    if not learned_in and cleaned["annotator"] is not None:
+        elsewhere = where_learned(cleaned["annotator"], dataset)
+        return sets, elsewhere.slug if elsewhere is not None else ""
+    if not learned_in and not sets and is_learned_elsewhere_only(dataset):
+        return NO_SETS, ""
+    return sets, learned_in
 
 
 def _targets(cleaned: Mapping[str, Any]) -> Targets:

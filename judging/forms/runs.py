@@ -48,7 +48,7 @@ from judging.forms.abilities import (
     with_abilities,
 )
 from judging.forms.fields import again_field, budget_field
-from judging.forms.run_requests import level_in, requests_of, variant_in
+from judging.forms.run_requests import level_in, requests_of, usual_sets_text, variant_in
 from judging.models import RunKind
 from judging.queries.preferences import learned_elsewhere, selected_by
 from judging.queries.satisfaction.targets import filters_of, rated_elsewhere
@@ -81,7 +81,7 @@ DISTIL_PROMPTS = [
 ]
 
 VERDICTS = [
-    ("", _("Default: as the preferences were selected, or else by the stated verdict")),
+    ("", _("Default: as in selection, or the stated verdict")),
     (VerdictRule.STRICT.value, _("By the stated verdict")),
     (VerdictRule.LOGPROB.value, _("By letter probabilities in both orders")),
     (VerdictRule.PAPER.value, _("As the paper's code reads it")),
@@ -111,7 +111,7 @@ ADVANCED = (
     *("combine", "learned_in", "no_control", "memory_judge", "level", "train", "again"),
 )
 """Folded: each has a default that will do."""
-LIMITED = ("kind", "prompt", "verdict")
+LIMITED = ("kind", "prompt", "verdict", "variant")
 """Of which the judges that were chosen may not be able to do everything."""
 
 
@@ -309,11 +309,9 @@ class RunForm(forms.Form):
     variant = forms.ChoiceField(
         label=_("Scoring method"),
         choices=choices_of(Variant),
+        widget=LimitedChoices,
         required=False,
-        help_text=_(
-            "Only language models are asked in these ways; the lexical judge uses the memory or "
-            "none. Examples from training users never come from the users who are scored."
-        ),
+        help_text=_("Examples from training users never come from the users who are scored."),
     )
     train = forms.ChoiceField(
         label=_("Training users"),
@@ -377,7 +375,7 @@ class RunForm(forms.Form):
             widget.shut = reasons
         self._field("combine").choices = [("", _("Default")), *choices_of(Combine)]
         self._field("sets").choices = [
-            ("", _("the judge")),
+            ("", usual_sets_text(dataset)),
             (NO_SETS, _("none (base judge)")),
             (DRAWN, _("five drawn at random, to rank models as in the paper")),
             *((f"{judge}:{writer}", _by(judge, writer)) for judge, writer in selected_by(dataset)),

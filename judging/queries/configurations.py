@@ -73,14 +73,28 @@ def as_json(value: Any) -> Any:
     return _adapter(hashable).dump_python(value, mode="json")
 
 
+_UNTOLD: Final = {"sorts"}
+"""What a run's kind says already."""
+_OF_PREFERENCES: Final = (
+    *("set_dataset", "distil_prompt", "aggregate_eligible", "shuffled_control", "control_draws"),
+    *("combine", "mode", "difference_penalty"),
+)
+
+
 def told_settings(config: Mapping[str, Any]) -> list[tuple[str, object]]:
-    """What the page of a run tells of its rules, by name; the filters of a plan one by one."""
+    """What the page of a run tells of its rules, by name; the filters of a plan one by one.
+
+    A run without preferences does not say how they would be learned and selected.
+    """
+    is_base = config.get("sets_of", "") is None
+    unused = _OF_PREFERENCES if is_base else ()
     own = [
         (name, value)
         for name, value in config.items()
         if value is None or isinstance(value, str | int | float) or name in {TARGETS, OTHERS}
+        if name not in unused and name not in _UNTOLD
     ]
-    return [*own, *config.get(SELECTION, {}).items()]
+    return own if is_base else [*own, *config.get(SELECTION, {}).items()]
 
 
 def pairwise_settings(config: Mapping[str, Any]) -> PairwiseSettings:

@@ -10,7 +10,9 @@ from django.db.models import F, Q
 
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
+from judging.core.lexical.stack import told_ways
 from judging.core.selection_search import TraceStep
+from judging.core.stack import ToldWay
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, PreferenceSet, RunKind
 from judging.queries.withheld import readable_sets, withheld_numbers
 
@@ -33,7 +35,7 @@ class Column:
 class SetPage:
     """A preference set with the texts, the matrix and the evidence that it was selected on.
 
-    `rows` are dev comparisons, number and key, with their cells in column order. A cell is right
+    `rows` are dev comparisons, number and name, with their cells in column order. A cell is right
     with the chosen response shown first, right with it shown second (1, 0, or None without a
     verdict), and whether the column was distilled from this very comparison. `trace` has the best
     subset of each size with its accuracy, and whether it was the one selected. `null` says how many
@@ -48,6 +50,11 @@ class SetPage:
     trace: Sequence[tuple[TraceStep, float, bool]]
     null: Sequence[tuple[float, int, bool]]
     edited: bool
+
+    @property
+    def ways(self) -> list[ToldWay]:
+        """The ways of its weighted vote; none where a person wrote another text in its place."""
+        return [] if self.chosen.stack is None else told_ways(self.chosen.stack.text or "")
 
 
 def set_page(set_id: int, *, only: int | None = None) -> SetPage:
@@ -208,5 +215,5 @@ def _column(
 
 
 def _keys(rows: Sequence[int]) -> list[tuple[int, str]]:
-    names = dict(Comparison.objects.filter(pk__in=rows).values_list("pk", "key"))
-    return [(key, names.get(key, str(key))) for key in rows]
+    known = Comparison.objects.filter(pk__in=rows).select_related("turn").in_bulk()
+    return [(key, known[key].name if key in known else str(key)) for key in rows]

@@ -14,10 +14,11 @@ from annotation.core.guidelines import ChangedPiece, changes
 from annotation.models import Dataset
 from annotation.queries.datasets import of_no_deleted
 from judging.core.judge_prompts import PairTexts
-from judging.core.lexical.stack import is_stack
+from judging.core.lexical.stack import is_stack, told_ways
 from judging.core.lexical.vocabulary import parse
 from judging.core.prompts import prompt_language
 from judging.core.runs import ColumnPlan, DistilPlan, Winners
+from judging.core.stack import ToldWay
 from judging.models import (
     Control,
     JudgeRun,
@@ -73,6 +74,21 @@ def learned_elsewhere(dataset: Dataset) -> list[Dataset]:
         pk=dataset.pk
     )
     return list(others.order_by("name"))
+
+
+def is_learned_elsewhere_only(dataset: Dataset) -> bool:
+    """Whether there are finished distillations, but none of this dataset."""
+    done = _distillations()
+    return done.exists() and not done.filter(dataset=dataset).exists()
+
+
+def where_learned(annotator_id: int, dataset: Dataset) -> Dataset | None:
+    """The other dataset that an annotator's preferences were learned in last, without any here."""
+    own = _distillations().filter(annotator=annotator_id)
+    if own.filter(dataset=dataset).exists():
+        return None
+    newest = own.select_related("dataset").order_by("-pk").first()
+    return None if newest is None else newest.dataset
 
 
 def selected_by(dataset: Dataset) -> list[tuple[str, str]]:
@@ -339,6 +355,11 @@ class PreferencePage:
     unknown: tuple[str, ...]
 
     @property
+    def ways(self) -> list[ToldWay]:
+        """The ways of a weighted vote; none of any other preference."""
+        return told_ways(self.row.text or "")
+
+    @property
     def chosen_is_a(self) -> bool:
         """Whether the first response of the pair is the chosen one."""
         return self.row.source_verdict == "A"
@@ -374,7 +395,9 @@ def preference_page(row: Preference, *, only: int | None = None) -> PreferencePa
         prompt=_prompt_of(first),
         sets=readable_sets(
             # Draws of the control share the preferences of pairs that they do not flip.
-            PreferenceSet.objects.filter(members__in=list(versions), control=row.control)
+            PreferenceSet.objects.filter(
+                Q(members__in=list(versions)) | Q(stack__in=list(versions)), control=row.control
+            )
             .select_related("run", "scenario")
             .order_by("-pk")
             .distinct(),

@@ -135,7 +135,7 @@ def _variants(runs: Collection[int]) -> dict[int, str | None]:
 
 
 class RowCounts(NamedTuple):
-    """The rows of a run, those that need no further call, and those whose call failed."""
+    """The rows of a run, those with an answer that could be read, and those whose call failed."""
 
     answered: int
     total: int
@@ -171,7 +171,7 @@ def row_counts(runs: Collection[int], *, kinds: Collection[str]) -> Mapping[int,
         for run, status, n in counted:
             before = counts[owners[run]]
             counts[owners[run]] = RowCounts(
-                before.answered + (n if status != JudgmentStatus.PENDING else 0),
+                before.answered + (n if status == JudgmentStatus.DONE else 0),
                 before.total + n,
                 before.failed + (n if status == JudgmentStatus.FAILED else 0),
             )

@@ -24,7 +24,15 @@ from judging.core.memory import Memory
 from judging.core.memory_parsing import memory_from_content
 from judging.core.questions import HistoryTurn, Rubrics, TurnAnswer, TurnQuestion
 from judging.core.retrieval import ScoringTarget, turn_question
-from judging.core.rules import LEARNED, SPECS, Level, Need, SatisfactionSettings, Variant
+from judging.core.rules import (
+    LEARNED,
+    SPECS,
+    WITHOUT_PROMPTS,
+    Level,
+    Need,
+    SatisfactionSettings,
+    Variant,
+)
 from judging.core.runs import HISTORY, TARGETS, StageName
 from judging.core.satisfaction_model import VERSION
 from judging.core.satisfaction_neighbours import TurnSpace
@@ -76,8 +84,6 @@ from judging.services.run_requests import RunRequest
 
 _CHUNK: Final = 500
 _TARGET: Final = {Level.TURN: "response_id", Level.SESSION: "session_id"}
-_WITHOUT_PROMPTS: Final = (Variant.CHECKLIST, Variant.NO_MEMORY)
-"""What the lexical judge does in its own way, with a memory or without."""
 
 
 def plan_satisfaction(request: RunRequest) -> JudgeRun:
@@ -174,7 +180,7 @@ def _asked_of(request: RunRequest, judge: str, settings: SatisfactionSettings) -
         return {"judge": judge, "endpoint": None, "writer": "", "writer_endpoint": None}
     needed = request if settings.with_memory else replace(request, writer=None)
     asked = needed.asked_of(judge)
-    if asked["endpoint"] is None and settings.variant not in _WITHOUT_PROMPTS:
+    if asked["endpoint"] is None and settings.variant not in WITHOUT_PROMPTS:
         raise Refused("judge:no-prompts", "the lexical judge does not use prompts")
     check_understands(judge, asked["writer"])
     check_chats(asked["writer_endpoint"])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from django import template
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import get_language, gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.choices import LabelledEnum
@@ -15,6 +15,8 @@ from annotation.templatetags.look import label
 from judging.core.calibration import Calibration
 from judging.core.estimates import TightRequest
 from judging.core.injections import AttackFamily
+from judging.core.lexical.features import Feature
+from judging.core.lexical.vocabulary import name_of
 from judging.core.rules import (
     LEARNED,
     AnsweredTurns,
@@ -198,10 +200,28 @@ def evaluator_label(name: str) -> str:
     return f"{evaluator_label(judge)} ({label(asked)})" if asked else name
 
 
+@register.filter
+def step_label(name: str, kind: str) -> str:
+    """How a page calls a step of a run that has runs of its own; names in it stay."""
+    if kind == "EVALUATE":
+        return evaluator_label(name)
+    return " · ".join(_registered(f"step={part}") or part for part in name.split(" · "))
+
+
 def _registered(key: str) -> str:
     """The words for a setting, or a value of one, of the kinds that apps above registered."""
     found = next((each.words[key] for each in REGISTERED.values() if key in each.words), "")
     return gettext(found) if found else ""
+
+
+@register.filter
+def in_phrases(measures: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Properties with their weights, each by the phrase of the direction that it favours."""
+    language = get_language() or ""
+    return [
+        (name_of(Feature(name), 1 if weight > 0 else -1, language), abs(weight))
+        for name, weight in measures
+    ]
 
 
 @register.filter
@@ -217,11 +237,23 @@ def setting_value(value: object, name: str) -> str:
         value = ", ".join(map(str, value))
     if isinstance(value, Mapping):
         return _others(value) if name == OTHERS else _targets(value)
+    if name == "sets_of":
+        value = str(value).rpartition(":")[2]  # imported raters are named DATASET:NAME
     if (name, value) == ("train", ""):
         return gettext("others of this dataset")
+    return _told(str(value), name)
+
+
+def _told(value: str, name: str) -> str:
+    """A value by its vocabulary; of a rule with a number or a name the rule."""
     words = _VOCABULARIES.get(name)
-    known = label(words(str(value))) if words is not None and value in set(words) else ""
-    return known or _registered(f"{name}={value}") or str(value)
+    if words is not None and value in set(words):
+        return label(words(value))
+    if found := _registered(f"{name}={value}"):
+        return found
+    rule, colon, rest = value.partition(":")
+    ruled = _registered(f"{name}={rule}") if colon else ""
+    return f"{ruled} ({rest})" if ruled else value or "–"
 
 
 def _others(stored: Mapping[str, int]) -> str:

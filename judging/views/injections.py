@@ -96,7 +96,9 @@ def estimate(request: SignedInRequest) -> HttpResponse:
             context["tight"] = tight_requests(planned)
         except Refused as error:
             context["refusal"] = gettext(error.text)
-    page = "judging/_estimate.html" if request.headers.get("HX-Request") else _NEW
+    elif form.limit:
+        context["refusal"] = form.limit
+    page = "judging/_run_estimate.html" if request.headers.get("HX-Request") else _NEW
     return render(request, page, context)
 
 

@@ -31,8 +31,9 @@ from judging.queries.comparisons import learnable_labels, with_comparisons
 from judging.queries.configurations import decides_by_log_odds
 from judging.queries.endpoints import likely_judge
 from judging.queries.generation import families_of_judges
-from judging.queries.preferences import last_selecting
+from judging.queries.preferences import is_learned_elsewhere_only, last_selecting
 from judging.queries.runs import RUBRIC, RunControls, run_controls
+from judging.queries.satisfaction.targets import is_rated
 from judging.services.abilities import could_read_letters, slow_replies
 from judging.services.estimate_tallies import tight_requests
 from judging.services.estimates import MOST_PROMPTS, estimate_all
@@ -83,6 +84,7 @@ def estimate(request: HttpRequest) -> HttpResponse:
                 "slow": slow_replies(planned),
                 "tight": tight_requests(planned),
                 "kin": families_of_judges(planned),
+                "brought": _brought(planned, context["datasets"]),
             }
         except Refused as error:
             context["refusal"] = gettext(error.text)
@@ -120,23 +122,40 @@ def _initial(request: HttpRequest, dataset: Dataset, *, labelled: bool) -> dict[
     """What a link chose; to judge is begun with what works in the dataset.
 
     By the judge that selected last, or, where nothing was selected, without preferences by the
-    likeliest endpoint. Where there is nothing to learn from, all comparisons are to be judged.
+    likeliest endpoint. Where there is nothing to learn from, all comparisons are to be judged, and
+    where there are only ratings, satisfaction is scored.
     """
     given = request.GET
     asked = {name: given.get(name, "") for name in ("annotator", "targets", "turn_targets", "sets")}
     kind, judges = given.get("kind", RunKind.DISTIL), given.getlist("judge")
-    if "kind" not in given and not labelled and with_comparisons().filter(pk=dataset.pk).exists():
-        kind, asked["targets"] = RunKind.TEST, RunTarget.ALL.lower()
+    if "kind" not in given and not labelled:
+        if with_comparisons().filter(pk=dataset.pk).exists():
+            kind, asked["targets"] = RunKind.TEST, RunTarget.ALL.lower()
+        elif is_rated(dataset):
+            kind = RunKind.SATISFACTION
     if kind == RunKind.TEST:
         selecting = last_selecting(dataset)
         judges = judges or selecting or [likely_judge(compared_models(dataset)) or LEXICAL]
-        asked["sets"] = asked["sets"] or ("" if selecting else NO_SETS)
+        has_sets = selecting or is_learned_elsewhere_only(dataset)
+        asked["sets"] = asked["sets"] or ("" if has_sets else NO_SETS)
     return {**asked, "kind": kind, "judge": judges or [LEXICAL]}
 
 
 def _plans(form: RunForm, dataset: Dataset, manager: User) -> list[JudgeRun]:
     requests = form.requests(dataset=dataset, by=manager)
     return [run for request in requests for run in plan(request)]
+
+
+def _brought(planned: Sequence[JudgeRun], datasets: Sequence[Dataset]) -> list[tuple[User, str]]:
+    """Whose preferences judge here that were learned in another dataset, and in which."""
+    names = {each.slug: str(each) for each in datasets}
+    found = {
+        (run.annotator, names[run.config["set_dataset"]])
+        for run in planned
+        if run.annotator is not None and run.config.get("sets_of") is not None
+        if run.config.get("set_dataset", run.dataset.slug) != run.dataset.slug
+    }
+    return sorted(found, key=lambda each: each[0].pk)
 
 
 def say_started(request: HttpRequest, started: Sequence[JudgeRun]) -> None:

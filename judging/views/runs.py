@@ -116,6 +116,7 @@ def _progress_context(
         "budget_spent": found.error_code == LlmCode.BUDGET_SPENT,
         "errors": [(gettext(text_of(code)), code, count) for code, count in found.errors],
         "error": " ".join(gettext(text_of(code)) for code in _reasons(found)),
+        "endpoint_failed": any(code.startswith("llm:") for code, _count in found.errors),
         "waits_in_queue": found.status == RunStatus.PENDING and not is_left,
         "learned": steps_learned(run),
         "waits_for_file": found.status == RunStatus.BATCH,

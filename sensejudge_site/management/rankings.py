@@ -80,7 +80,7 @@ def between_annotators(options: dict[str, Any]) -> str:
         }
         return json.dumps(fields, ensure_ascii=False)
     lines = [
-        f"{row.annotator}: {row.told(' > ')}{_first_in(row.first)}, "
+        f"{row.annotator}: {row.told('>')}{_first_in(row.first)}, "
         f"{counted(row.comparisons, 'comparison')}; like all others: {in_words(row.others)}"
         for row in found.rows
     ]

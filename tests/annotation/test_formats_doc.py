@@ -1,4 +1,4 @@
-"""docs/formats.md names what there is, and its examples are read without a fault."""
+"""docs/formats.md and its twin name what there is; their examples are read without a fault."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from judging.core.formats.detect import ALL_FORMATS
 from judging.exports import EXPORTS as JUDGED
 from tests.paths import ROOT
 
-TEXT = (ROOT / "docs" / "formats.md").read_text("utf-8")
-EXAMPLES = re.findall(r"(?:^    \{\"(?:scenario|type)\".*\n(?:^     .*\n)*)", TEXT, re.MULTILINE)
+TEXTS = [(ROOT / "docs" / name).read_text("utf-8") for name in ("formats.md", "formats.zh.md")]
+EXAMPLE = re.compile(r"(?:^    \{\"(?:scenario|type)\".*\n(?:^     .*\n)*)", re.MULTILINE)
+EXAMPLES = EXAMPLE.findall(TEXTS[0])
 
 
 @pytest.mark.parametrize(
@@ -25,11 +26,13 @@ EXAMPLES = re.findall(r"(?:^    \{\"(?:scenario|type)\".*\n(?:^     .*\n)*)", TE
     [*ALL_FORMATS, *EXPORTS, *JUDGED, *DECIDED, *DETAILS, *VERDICT, *Reason, *Hallucination],
 )
 def test_everything_is_named(name):
-    assert re.search(rf"`[^`]*\b{name}\b[^`]*`|^## {name}\b", TEXT, re.MULTILINE)
+    named = re.compile(rf"`[^`]*\b{name}\b[^`]*`|^## {name}\b", re.MULTILINE | re.ASCII)
+    assert all(named.search(text) for text in TEXTS)
 
 
-def test_there_are_examples():
+def test_there_are_examples_and_both_languages_have_the_same():
     assert len(EXAMPLES) == 2
+    assert EXAMPLE.findall(TEXTS[1]) == EXAMPLES
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

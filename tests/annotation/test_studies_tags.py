@@ -56,10 +56,15 @@ def test_a_time_has_one_unit_or_two(seconds, text):
         (rule_name("after both_bad"), "both bad, after"),
         (rule_name("before"), "before"),
         (rule_name("gold"), "gold items"),
+        (rule_name("expires_at"), "expires"),
+        (rule_name("below"), "threshold"),
+        (rule_name("was"), "reason for the pause"),
         (rule_name("something"), "something"),
         (told_value("PAUSED"), "Paused"),
         (told_value("True"), "yes"),
         (told_value("12"), "12"),
+        (told_value("2026-12-25T00:00:00+00:00"), "2026-12-25 00:00"),
+        (rule_name("asked_again"), "people asked again"),
     ],
 )
 def test_stored_words_read_as_pages_say_them(said, text):
@@ -69,7 +74,9 @@ def test_stored_words_read_as_pages_say_them(said, text):
 def test_every_event_of_a_study_that_the_services_write_has_a_text():
     written = set()
     for path in SOURCES.glob("*/services/**/*.py"):
-        found = re.findall(r'"((?:study|claim|participation)\.[a-z-]+)"', path.read_text())
+        found = re.findall(
+            r'"((?:study|claim|participation|invitation)\.[a-z-]+)"', path.read_text()
+        )
         written.update(found)
     assert len(written) > 10
     assert written <= set(EVENTS)

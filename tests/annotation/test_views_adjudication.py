@@ -190,7 +190,7 @@ def test_an_item_shows_both_texts_and_no_name(manager, disputes):
         "A task.",
     ):
         assert words in page
-    assert "3 annotators, 2 different answers" in page
+    assert "3 annotators · 2 different answers" in page
     for name in ("hidden-", "rater-", "ada", "ben", "cem"):
         assert name not in page.split("<main", 1)[1].lower()
     a_first = page.index("Text of A") < page.index("Text of B")

@@ -41,6 +41,7 @@ def page(client, comparison):
 def test_a_manager_says_which_response_is_better(manager):
     comparison = make_comparison(key="pair-7")
     assert f'action="{address(comparison)}"' in page(manager, comparison)
+    assert "Correct answer to #" in manager.get(address(comparison)).content.decode()
     sent = {"answer": "B", "rationale": "A breaks off."}
     response = manager.post(address(comparison), sent, follow=True)
     assert response.redirect_chain == [

@@ -261,8 +261,13 @@ def test_progress_says_who_is_missing_and_what_to_do(client, signed_in):
     Participation.objects.filter(annotator=paused).update(paused_at=NOW, pause_reason="MANAGER")
     page = " ".join(client.get(f"/studies/{study.slug}/").content.decode().split())
     assert "Only 1 of 2 needed annotators can work. One is paused." in page
+    assert f'href="/studies/{study.slug}/#invitations"' in page
     assert reverse("annotation:study-resume", args=[study.slug, paused.pk]) in page
     assert reverse("annotation:study-people", args=[study.slug]) in page
+    Participation.objects.filter(annotator=able).update(paused_at=NOW, pause_reason="MANAGER")
+    page = " ".join(client.get(f"/studies/{study.slug}/").content.decode().split())
+    assert "No annotator can work; each item needs 2. 2 are paused." in page
+    Participation.objects.filter(annotator=able).update(paused_at=None, pause_reason="")
     Study.objects.update(overlap=1)
     for item in study.items.all():
         make_claim(item, able, state="SKIPPED", slot=None)

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import pytest
 from django.urls import reverse
+from django.utils.translation import override
 
-from annotation.models import Claim, Participation
+from annotation.models import Claim, Participation, Study
+from annotation.queries.studies import annotator_choices
 from tests.annotation.labelling import make_pair_study
 from tests.factory import make_claim, make_label, make_user
+from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -41,6 +44,8 @@ def test_people_are_listed_and_added(client, manager, study):
     assert "Li Wei" in page.content.decode()
     offered = page.context["form"].fields["annotators"].choices
     assert offered == [("wu", "wu"), ("boss", "boss (Manager)")]
+    with override("zh-hans"):
+        assert annotator_choices()[-1] == ("boss", "boss（管理者）")
     page = client.post(url("people", study), {"annotators": ["wu"]}, follow=True)
     assert "1 annotator added" in page.content.decode()
     assert study.annotators.count() == 2
@@ -49,15 +54,21 @@ def test_people_are_listed_and_added(client, manager, study):
 def test_paid_work_is_told_apart_and_timed(client, manager, study, annotator):
     page = client.get(url("people", study)).content.decode()
     assert "Time worked" in page
+    assert "of 1</span>" not in one_line(client.get(url("people", study)))  # no guidelines to read
+    Study.objects.update(guidelines="Be fair.")
+    assert "of 1</span>" in one_line(client.get(url("people", study))).replace(" </", "</")
     assert "Worker ID" not in page  # nobody came from a platform
     Participation.objects.update(worker={"workerId": "A1"})
     Participation.objects.create(study=study, annotator=make_user(), worker={"PROLIFIC_PID": "A1"})
     for item in study.items.all():
-        make_label(item.comparison, annotator=annotator, study=study, active_seconds=45)
+        make_label(item.comparison, annotator=annotator, study=study, active_seconds=45.1 / 3 + 30)
     page = client.get(url("people", study)).content.decode()
     assert page.count("several accounts") == 2
     assert "90 s" in page
     assert "90 s" in client.get(url("annotator", study, annotator.pk)).content.decode()
+    address = reverse("annotation:participants", args=[study.slug, "csv"])
+    told = b"".join(client.get(address).streaming_content).decode()
+    assert ",90.067," in told
     client.post(url("remove", study, annotator.pk))  # what they are to be paid is still to be told
     assert "A1" in client.get(url("history", study)).content.decode()
     client.force_login(make_user(role="VIEWER"))

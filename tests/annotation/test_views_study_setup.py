@@ -16,6 +16,7 @@ from tests.factory import (
     make_turn,
     make_user,
 )
+from tests.markup import one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -116,6 +117,23 @@ def test_a_study_is_made_and_opened(client, manager, dataset):
     assert (response.status_code, response.url) == (302, "/studies/pilot/")
     study.refresh_from_db()
     assert study.status == "OPEN"
+    said = {"OPEN": "The study is open", "PAUSED": "The study is paused", "CLOSED": "is closed"}
+    for status, text in said.items():
+        page = client.post("/studies/pilot/status/", {"status": status}, follow=True)
+        assert text in page.content.decode(), status
+
+
+def test_the_rules_say_whether_there_are_guidelines_and_a_quiz(client, manager, dataset):
+    make(client, dataset, guidelines="")
+    facts = one_line(client.get("/studies/pilot/"))
+    assert "<dt>guidelines</dt> <dd> none </dd> <dt>quiz</dt> <dd> none </dd>" in facts
+    editor = reverse("annotation:edit-quiz", args=["pilot"])
+    assert "Ask everyone again" not in client.get(editor).content.decode()
+    question = {"question": "Tie?", "choices": ["Yes", "No"], "answer": 1, "explanation": ""}
+    Study.objects.update(guidelines="Be fair.", guidelines_version=2, quiz=[question])
+    facts = one_line(client.get("/studies/pilot/"))
+    assert "<dd> version 2 </dd> <dt>quiz</dt> <dd> 1 question </dd>" in facts
+    assert "Ask everyone again" in client.get(editor).content.decode()
 
 
 def test_rules_of_other_kinds_are_as_if_not_said(client, manager, dataset):
@@ -184,6 +202,7 @@ def test_the_size_of_a_study_is_counted_while_it_is_planned(client, manager, dat
     assert (counts.gold, counts.gold_known, counts.repeats) == (1, 1, 0)
     assert counts.each == 2  # four answers, but one person answers each of two items once
     assert "Each item needs 2 annotators; you have selected 1 so far." in page.content.decode()
+    assert "invite people with a link after creating the study" in page.content.decode()
     assert not Study.objects.exists()
 
 

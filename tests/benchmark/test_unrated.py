@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 
 import pytest
@@ -101,6 +103,18 @@ def test_models_are_scored_beside_the_originals_of_the_same_turns(
         listed = viewer.get(f"/runs/{run.pk}/turns/?{link.replace('&amp;', '&')}")
         assert listed.context["listed"].page.paginator.count == responses
     assert "a &amp; b" in tight(listed)
+    rows = list(csv.DictReader(io.StringIO(viewer.get(models_csv(page)).content.decode())))
+    assert [row["role"] for row in rows] == ["control", "candidate", "candidate"]
+    assert (rows[1]["model"], rows[1]["responses"], rows[1]["run"]) == (
+        best.model,
+        "33",
+        str(run.pk),
+    )
+    assert float(rows[1]["mean_low"]) == pytest.approx(best.interval.low)
+
+
+def models_csv(page):
+    return page.split('.csv">')[0].split('href="')[-1] + ".csv"
 
 
 def test_few_users_have_no_interval_and_rated_turns_no_models(viewer):
@@ -120,13 +134,15 @@ def test_few_users_have_no_interval_and_rated_turns_no_models(viewer):
 
 def test_who_may_read_the_models(client, viewer):
     run = scored(make_ratings(people=1))
-    address = f"/trust/satisfaction/models/{run.pk}/"
-    assert viewer.post(address).status_code == 405
-    assert viewer.get("/trust/satisfaction/models/99999/").status_code == 404
-    client.force_login(make_user(role="ANNOTATOR"))
-    assert client.get(address).status_code == 403
-    client.logout()
-    assert client.get(address).url == f"/sign-in/?next={address}"
+    for ending in ("/", ".csv"):
+        viewer.force_login(make_user(role="VIEWER"))
+        address = f"/trust/satisfaction/models/{run.pk}{ending}"
+        assert viewer.post(address).status_code == 405
+        assert viewer.get(f"/trust/satisfaction/models/99999{ending}").status_code == 404
+        client.force_login(make_user(role="ANNOTATOR"))
+        assert client.get(address).status_code == 403
+        client.logout()
+        assert client.get(address).url == f"/sign-in/?next={address}"
 
 
 def test_exports_say_what_a_score_rests_on():

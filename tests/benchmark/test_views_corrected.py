@@ -86,9 +86,11 @@ def test_people_judge_and_corrected_stand_side_by_side(viewer):
     page = text(viewer.get(PAGE))
     # Of 32 labels it shares 11 B and half of a tie.
     assert "agrees with people on 35.9 % of 32 labels." in page
-    assert "Of all 30 that it judged, an estimated 35.9 %" in page
+    assert "Of all 30 verdicts of the judge, labelled or not, an estimated 35.9 % agree" in page
     assert "Everything that the judge scored is labelled." in page
     assert "64.1" in page
+    heading = text(viewer.get(PAGE)).split("<h2>")[1].split("</h2>")[0]
+    assert "Base judge (lexical)" in heading
 
 
 def test_what_stands_in_is_held_against_its_own_annotator(viewer):

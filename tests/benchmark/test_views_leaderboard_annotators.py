@@ -98,12 +98,13 @@ def test_annotators_are_ranked_apart(viewer, django_assert_max_num_queries):
     assert rows["bob"][0] == ("gamma", "beta", "alpha")
     assert page.context["found"].pairs["ann", "bob"].kendall == -1
     shown = text(page)
-    assert "alpha › beta › gamma" in shown
+    assert '<span class="nowrap">alpha ›</span> <span class="nowrap">beta ›</span>' in shown
     assert f'<a href="/leaderboard/?annotator={ann.pk}">ann</a>' in shown
     assert "Too few sessions or models: eve." in shown
     assert "How annotators differ" in text(viewer.get("/leaderboard/"))
     lines = viewer.get(CSV).content.decode().splitlines()
     assert lines[0].startswith("annotator,other,models,kendall,kendall_low,kendall_high,spearman")
+    assert ",comparisons,other_comparisons," in lines[0]
     assert [line.split(",")[:4] for line in lines[1:]] == [
         ["ann", "", "3", "-1.0"],
         ["bob", "", "3", "-1.0"],
@@ -146,13 +147,14 @@ def test_a_reference_is_compared_with_every_leaderboard(viewer):
     _stage, ann, *_others = study()
     page = post(
         viewer,
-        "model,score\nalpha,3\nbeta,2\ngamma,1\nother,0\n",
+        "model,rank\nalpha,1\nbeta,2\ngamma,3\nother,4\n",
         f"{REFERENCE}?annotator={ann.pk}",
     )
     ((name, found, ranks),) = page.context["boards"]
     assert (name, found.kendall, found.spearman, found.models) == ("Human labels", 1, 1, 3)
     assert ranks == {"alpha": 1, "beta": 2, "gamma": 3}
-    assert [row[0] for row in page.context["rows"]] == ["alpha", "beta", "gamma", "other"]
+    shown = [row[:2] for row in page.context["rows"]]
+    assert shown == [("alpha", 1), ("beta", 2), ("gamma", 3), ("other", 4)]
     assert "1.00" in text(page)
     few = text(post(viewer, "model,score\nx,3\ny,2\nz,1\n"))
     assert "fewer than 3 models are rated here and in the file" in few

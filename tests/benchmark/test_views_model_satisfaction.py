@@ -113,7 +113,9 @@ def test_pages_are_only_read(viewer):
 def test_without_ratings_the_page_says_what_it_needs(viewer):
     make_dataset(slug="bare")
     assert "No ratings of named models yet" in text(viewer.get(PAGE))
-    assert viewer.get(PAGE + "?dataset=bare").status_code == 404
+    # The leaderboard of a dataset of comparisons leads here too.
+    assert "No ratings of named models yet" in text(viewer.get(PAGE + "?dataset=bare"))
+    assert viewer.get(PAGE + "?dataset=gone").status_code == 404
     assert viewer.get(PAGE + "?study=none").status_code == 404
     assert viewer.get(ROWS + "?model=alpha").status_code == 404
     assert viewer.get(CSV).content.strip() == b""

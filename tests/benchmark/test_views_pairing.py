@@ -272,7 +272,7 @@ def test_nothing_to_compare_is_said(manager):
     dataset = make_dataset()
     page = manager.get(address(dataset))
     assert page.status_code == 200
-    assert "no two models answered the same request" in page.content.decode()
+    assert "no two models gave different responses to the same request" in page.content.decode()
     assert manager.post(address(dataset), asked()).status_code == 422
 
 

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
+from django.urls import reverse
 
 from annotation.models import GoldLabel, PairwiseLabel, Response, User
 from tests.benchmark.stage import Stage
@@ -60,7 +62,8 @@ def test_a_judge_stands_beside_people(viewer):
     assert "6 / 6" in page
     # The two experts: 3 of 4.
     assert "3 / 4" in page
-    assert "Shares: 95 % Wilson intervals by session. Fewer than ten sessions" in page
+    assert "Shares: 95 % Wilson intervals by session." in page
+    assert "Fewer than ten sessions have no interval.</a>" in page
 
 
 def test_all_people_count_unless_a_group_is_asked_for(viewer):
@@ -123,6 +126,14 @@ def test_a_queue_that_is_not_there_is_not_found(viewer, query):
 
 def rows_of(page):
     return page.split("<tbody>")[1].split("<tr>")[1:]
+
+
+def test_the_request_of_a_disagreement_leads_to_it(viewer):
+    stage, run = study()
+    page = one_line(viewer.get(f"{QUEUE}?run={run.pk}"))
+    first = stage.comparisons["Writing"][0].pk
+    links = re.findall(rf'<a href="{QUEUE}{first}/[^"]*"> *([^<]*)</a>', page)
+    assert set(links) == {"Write a note to my landlord."}
 
 
 def test_the_surest_disagreement_comes_first(viewer):
@@ -223,6 +234,10 @@ def test_a_disagreement_says_both_verdicts_and_leads_to_the_next(viewer):
     page = one_line(viewer.get(f"{QUEUE}{first.pk}/{author}/?run={run.pk}"))
     assert heading(page) == "author_1 said B, the judge says A (2 of 2 votes)"
     assert "Disagreement 1 of 4" in page
+    decide = reverse("annotation:adjudicate", args=["comparison", first.pk])
+    assert decide not in page
+    viewer.force_login(make_user(role="MANAGER"))
+    assert decide in one_line(viewer.get(f"{QUEUE}{first.pk}/{author}/?run={run.pk}"))
     assert page.count('class="status bad"') == 2  # the vote in each order
     for told in ("Too curt.", "Checked.", "alpha", "chosen by author_1", "author_1 said B"):
         assert told in page, told
@@ -247,6 +262,24 @@ def test_what_both_said_is_one_sentence(viewer, person, place, told):
     person = User.objects.get(display_name=person).pk
     page = one_line(viewer.get(f"{QUEUE}{comparison.pk}/{person}/?run={run.pk}"))
     assert heading(page) == told
+
+
+@pytest.mark.parametrize(
+    ("label", "vote", "told"),
+    [
+        ("A", "B", "ann said A, the judge says B"),
+        ("A", "A", "ann said A, and so does the judge"),
+        ("A", "T", "ann said A, the judge says tie"),
+        ("T", "A", "ann said tie, the judge says A"),
+    ],
+)
+def test_a_single_vote_is_not_counted(viewer, label, vote, told):
+    stage = Stage.make(size=1)
+    ann = stage.rater("ann")
+    stage.label(ann, label)
+    run = record(stage, "gpt-4", vote)
+    address = f"{QUEUE}{stage.comparisons['Writing'][0].pk}/{ann.pk}/?run={run.pk}"
+    assert heading(one_line(viewer.get(address))) == told
 
 
 def test_a_tie_against_a_winner_and_votes_that_could_not_be_read(viewer):

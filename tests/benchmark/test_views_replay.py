@@ -65,6 +65,7 @@ def test_a_replay_is_started_worked_off_and_read(manager, dataset):
     assert f">{dataset.name}</option>" in tight(manager.get(NEW))
     page = tight(manager.get(NEW, {"dataset": dataset.slug}))
     assert "long (responses in the dataset)" in page
+    assert '<option value="learned">Learned evaluator</option>' in page
     estimate = manager.post(f"{NEW}estimate/", asked(dataset), headers={"HX-Request": "true"})
     assert "No calls: these judges need no endpoint." in tight(estimate)
     whole = manager.post(f"{NEW}estimate/", asked(dataset))
@@ -80,7 +81,10 @@ def test_a_replay_is_started_worked_off_and_read(manager, dataset):
     assert "See result" not in page
     run_to_end(run.pk)
     assert f'href="/leaderboard/replays/{run.pk}/"' in tight(manager.get(f"/runs/{run.pk}/"))
-    assert f'href="/leaderboard/replays/{run.pk}/"' in tight(manager.get(LIST))
+    listed = tight(manager.get(LIST))
+    assert f'href="/leaderboard/replays/{run.pk}/"' in listed
+    assert "<td>Lexical judge</td>" in listed
+    assert "<td>all turns</td>" in listed
     page = tight(manager.get(f"/leaderboard/replays/{run.pk}/"))
     for name in ("Table 8", "Figure 2", "Figure 3", "Control: the original responses"):
         assert name in page

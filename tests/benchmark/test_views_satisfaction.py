@@ -182,7 +182,7 @@ def test_an_unknown_line_is_not_found(viewer, report, place):
 @pytest.mark.parametrize(
     ("table", "columns", "rows"),
     [
-        ("gains", ["evaluator", "setting", "metric", "gain", "low", "high", "p"], 10),
+        ("gains", ["evaluator", "setting", "metric", "turns", "users", "gain", "low", "high"], 10),
         ("scenarios", ["evaluator", "setting", "scenario", "turns", "users"], 4),
         ("users", ["evaluator", "setting", "user", "turns", "stated", "predicted"], 4),
         ("reasons", [], 0),
@@ -255,7 +255,7 @@ def test_the_learned_evaluator_stands_with_what_made_it(viewer, learned_report):
 @pytest.mark.parametrize(
     ("table", "columns", "rows"),
     [
-        ("likely", ["evaluator", "setting", "figure", "value", "low", "high"], 12),
+        ("likely", ["evaluator", "setting", "figure", "turns", "value", "low"], 12),
         ("curve", ["on", "users", "draws", "metric", "value", "low", "high"], 16),
         ("paper", ["table", "evaluator", "paper_pearson", "paper_spearman"], 1),
     ],
@@ -389,6 +389,23 @@ def test_finished_runs_stand_side_by_side(viewer, scoring, django_assert_max_num
     part = tight(viewer.get(RUNS + asked, headers={"HX-Request": "true"}))
     assert part.startswith('<section class="card" id="satisfaction-runs">')
     assert part in whole
+
+
+def test_finished_runs_side_by_side_are_a_file(viewer, scoring):
+    exact, generous, open_run = scoring
+    page = tight(viewer.get(f"{RUNS}?run={exact}&run={generous}"))
+    address = f"/trust/satisfaction/runs.csv?run={exact}&run={generous}"
+    assert f'href="{address.replace("&", "&amp;")}&amp;"' in page
+    first, second = csv.DictReader(io.StringIO(viewer.get(address).content.decode()))
+    assert (first["judge"], first["run"], first["dataset"]) == ("exact", str(exact), "rated")
+    assert (first["turns"], first["mae"], first["gain_mae"]) == ("120", "0.0", "")
+    assert (second["shared_turns"], second["seed"]) == ("120", "42")
+    assert float(second["gain_mae"]) == pytest.approx(0.7)
+    unfinished = viewer.get(f"/trust/satisfaction/runs.csv?run={open_run}")
+    assert unfinished.content.strip() == b""
+    assert viewer.post(address).status_code == 405
+    viewer.force_login(make_user(role="ANNOTATOR"))
+    assert viewer.get(address).status_code == 403
 
 
 def test_a_dataset_without_a_report_shows_its_finished_runs(viewer, scoring):

@@ -6,8 +6,10 @@ from io import StringIO
 import pytest
 
 from annotation.models import PairwiseLabel, Response
+from benchmark.core.snapshots import SnapshotChange
 from benchmark.models import Snapshot
 from benchmark.services.snapshots import verify
+from benchmark.templatetags.figures import items_told
 from benchmark.views import snapshots as views
 from tests.benchmark.replays import make_stored, replayed
 from tests.benchmark.test_views_leaderboard import study, text
@@ -62,7 +64,7 @@ def test_a_trust_page_is_kept(manager):
 
 def test_a_trust_page_leads_to_the_runs_that_it_was_kept_with(manager):
     stage, ann, _bob = study()
-    last = manager.get(f"/trust/?annotator={ann.pk}").context["scope"].until
+    last = manager.get(f"/trust/?annotator={ann.pk}").context["scope"].pin.until
     manager.post(f"{KEEP_TRUST}?annotator={ann.pk}&until={last}")
     stage.tested(ann, None, base="AAAA" * 2)
     snapshot = Snapshot.objects.get()
@@ -204,12 +206,28 @@ def test_figures_and_chart_are_files(manager, kept):
     assert manager.get(f"{kept}snapshot.pdf").status_code == 404
 
 
+def test_what_was_asked_and_read_again_is_told_in_words(manager):
+    study()
+    manager.post(f"{KEEP}?dataset=study&method=win-rate")
+    shown = text(manager.get(f"/snapshots/{Snapshot.objects.get().pk}/"))
+    assert "<dt>Ranked by</dt><dd>win rate</dd>" in shown
+    assert "<dt>Bootstrap draws</dt><dd>1000</dd>" in shown
+    change = SnapshotChange("", "run", None, "11 same, 1 other, 0 missing")
+    assert views.told_differences([change])[0][2] == "11 the same, 1 different, 0 missing"
+    items = [items_told(word) for word in ("all", "hard:300", "version:v1")]
+    assert items[1:] == [
+        "the paper's hard selection (300)",
+        "the dialogues of a frozen benchmark (v1)",
+    ]
+
+
 def test_two_are_compared(manager, kept):
     manager.post(f"{KEEP}?dataset=study&method=win-rate")
     other = Snapshot.objects.latest("pk")
     assert f'<option value="{other.pk}">' in text(manager.get(kept))
     shown = text(manager.get(f"{kept}compare/?other={other.pk}"))
-    assert "setting method" in shown
+    assert "Ranked by" in shown
+    assert "Bradley-Terry" in shown
     assert "alpha, human: rating" in shown
     assert "No differences: both have the same figures" in text(manager.get(f"{kept}compare/"))
     manager.post(KEEP_TRUST)

@@ -60,7 +60,11 @@ def test_without_labels_the_page_says_what_will_appear(viewer):
     page = text(viewer.get("/trust/"))
     assert "No labels yet" in page
     make_dataset()
-    assert "No labels in this dataset yet" in text(viewer.get("/trust/"))
+    page = text(viewer.get("/trust/"))
+    assert "No labels in this dataset yet" in page
+    assert "/studies/new/" not in page.split("<main")[1]
+    viewer.force_login(make_user(role="MANAGER"))
+    assert 'href="/studies/new/">New study' in text(viewer.get("/trust/"))
 
 
 def test_labels_without_a_judge_have_no_answer_yet(client):
@@ -321,6 +325,26 @@ def test_imported_verdicts_are_read_against_the_labels_in_the_tables(viewer):
     assert "The recorded judge agrees on 67 %" in page
 
 
+def test_scenarios_of_a_judge_without_preferences_have_no_columns_of_them(viewer):
+    stage = Stage.make(scenarios=("Writing", "Code"))
+    ann = stage.rater("ann")
+    stage.label(ann, "ABABABAB")
+    stage.tested(ann, None, base="AAAAAAAA")
+    page = text(viewer.get("/trust/")).split("By scenario")[1]
+    assert "gain (pp)" not in page
+    assert '<th class="n">selected</th>' not in page
+
+
+def test_a_stopped_run_that_could_still_count_is_named(viewer):
+    stage, ann, _run = study()
+    assert "stopped early" not in text(viewer.get("/trust/"))
+    stopped = stage.tested(ann, None, base="AAAAAAAA", status="FAILED")
+    told = f"Run {stopped.pk} stopped early; if it is resumed, its verdicts count here."
+    assert told in text(viewer.get(f"/trust/?until={stopped.pk}"))
+    assert told in text(viewer.get("/leaderboard/"))
+    assert told not in text(viewer.get(f"/trust/?until={stopped.pk - 1}"))
+
+
 def rated_and_scored(stage, rater, run, scores):
     """A session a score, rated by one person and scored alike in a satisfaction run."""
     for place, score in enumerate(scores):
@@ -381,7 +405,7 @@ def test_the_answer_is_of_the_weighted_vote_and_leads_to_its_rows(viewer):
     # 11 of 12 by the vote, 1 of 12 by the set and by the base judge.
     assert "Yes, more than without preferences: 92 % against 8 %." in page
     assert "Weighted vote of several ways</a>" in page
-    assert "For comparison: the selected preferences" in page
+    assert "The selected preferences alone:" in page
     assert "of=own" in page
     rows = text(viewer.get("/trust/rows/?of=own"))
     assert "Decided by the annotator&#x27;s stand-in" in rows

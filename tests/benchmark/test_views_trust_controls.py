@@ -173,10 +173,10 @@ def test_a_permanent_link_shows_the_same_figures_after_later_runs(viewer):
     assert {row.name: row.figures.agreement for row in kept.context["voices"]} == before
     assert kept.context["page"].personal == shown
     assert "Newer runs exist." in tight(kept)
-    assert f'name="until" value="{kept.context["scope"].until}"' in tight(kept)
+    assert f'name="until" value="{kept.context["scope"].pin.until}"' in tight(kept)
     for row in kept.context["voices"]:  # and so do the rows behind its numbers
         judged_in = viewer.get(row.url).context["found"].run
-        assert (judged_in or 0) <= kept.context["scope"].until
+        assert (judged_in or 0) <= kept.context["scope"].pin.until
     _rows, page = rows_of(viewer, ann, run=run.pk)
     assert f"Run {newer.pk} of " in tight(page)
     # Another run than the link's is shown with all that is there.

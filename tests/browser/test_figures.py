@@ -55,6 +55,17 @@ def test_the_word_that_tells_of_a_request_takes_no_line_while_there_is_none(open
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_a_wide_window_cuts_off_neither_tabs_nor_the_folded_table(open_page):
+    study()
+    page = open_page("/trust/", user=make_user(role="VIEWER"), viewport=WIDE)
+    page.locator("summary", has_text="Table").first.click()
+    for box in (".tabs", "details[open] .table-wrap"):
+        fits = "box => box.scrollWidth <= box.clientWidth"
+        assert page.locator(box).first.evaluate(fits), box
+    page.goto("/trust/gold/")  # its tab is the longest, and bold
+    assert page.locator(".tabs").evaluate(fits)
+
+
 def test_a_table_that_a_narrower_window_cuts_off_is_reached_by_keyboard(open_page):
     study()
     page = open_page("/trust/", user=make_user(role="VIEWER"), viewport=WIDE)

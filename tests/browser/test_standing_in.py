@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.db import connections
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from annotation.models import Comparison, PairwiseLabel
 from judging.models import JudgeRun, Judgment
@@ -16,6 +16,7 @@ from judging.services.foreground import run_to_end
 from tests.browser.labelling import expect_progress, press_answer
 from tests.browser.steps import Steps
 from tests.factory import make_user
+from tests.judging.study import make_study
 from tests.three_styles import JUDGE, STYLES, questions, three_styles
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -119,3 +120,23 @@ def test_from_questions_to_a_leaderboard_that_nobody_labelled(open_page, llm):
 
     page.goto("/leaderboard/?dataset=bench")
     look(page, "11-leaderboard")
+
+
+def test_a_choice_made_while_an_estimate_comes_stays(open_page):
+    dataset, _rater = make_study(comparisons=4)
+    page = open_page("/", user=make_user(role="MANAGER"))
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/runs/new/estimate/", hold, times=1)
+    page.goto(f"/runs/new/?dataset={dataset.slug}")
+    scoring = page.get_by_label("Score satisfaction")
+    scoring.check()
+    while not held:
+        page.wait_for_timeout(20)
+    with page.expect_response("**/runs/new/estimate/"), page.expect_request("**/estimate/"):
+        held[0].continue_()  # its answer still has the choice of before
+    expect(page.locator("#estimate.htmx-request")).to_have_count(0)
+    expect(scoring).to_be_checked()

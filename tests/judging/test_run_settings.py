@@ -12,6 +12,7 @@ from judging.templatetags.run_settings import (
     rate,
     setting_name,
     setting_value,
+    step_label,
     time_left,
 )
 
@@ -40,6 +41,11 @@ def test_every_word_of_a_choice_is_its_own():
 )
 def test_plain_values_read_as_words(value, shown):
     assert setting_value(value, "with_memory") == shown
+
+
+@pytest.mark.parametrize(("name", "shown"), [("demo:concise", "concise"), ("li", "li")])
+def test_whose_preferences_are_applied_reads_as_on_other_pages(name, shown):
+    assert setting_value(name, "sets_of") == shown
 
 
 def test_a_setting_that_the_page_does_not_know_stays_as_it_is():
@@ -90,3 +96,25 @@ def test_a_rate_is_told_in_a_unit_in_which_it_can_be_read(per_second, told):
 )
 def test_the_time_left_is_told_in_a_unit_in_which_it_can_be_read(minutes, told):
     assert time_left(minutes) == told
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "shown"),
+    [
+        ("personal data", "CONSTRUCT", "个人信息"),
+        ("pairwise · fake", "ABLATE", "按通用评分标准比较 · fake"),
+        ("score · lexical", "REPLAY", "为轮次评分 · lexical"),
+        ("history_cdf", "EVALUATE", "用户自身的评分分布"),
+        ("ann · all pairs · fake", "ABLATE", "ann · all pairs · fake"),
+    ],
+)
+def test_steps_are_told_in_the_readers_words_and_names_stay(name, kind, shown):
+    with override("zh-hans"):
+        assert step_label(name, kind) == shown
+
+
+def test_what_a_run_was_not_told_is_a_dash_and_a_rule_keeps_its_number():
+    assert setting_value("", "strong") == "–"
+    assert setting_value("", "scenario") == "all"
+    assert setting_value("hard:300", "items") == "the paper's hard selection (300)"
+    assert setting_value("version:bench-1", "items").endswith(" (bench-1)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urlencode
 
@@ -48,6 +49,14 @@ def test_a_list_answers_whatever_is_asked_of_it(client, model):
     for asked in hostile(model):
         answer = client.get(f"{address}?{urlencode(asked)}")
         assert answer.status_code in {200, 302, 400}, asked
+
+
+def test_lists_of_other_packages_have_names_that_are_translated(client):
+    client.force_login(factory.make_user(role="ADMIN"))
+    page = client.get("/admin/").content.decode()
+    assert not re.search(r">\s*(Axes|Knox|Auth tokens)\s*<", page)
+    chinese = client.get("/admin/", headers={"accept-language": "zh-hans"}).content.decode()
+    assert not re.search(r">\s*(Axes|Knox|Access|Auth)[^<]*<", chinese)
 
 
 def test_a_filter_that_cannot_be_read_shows_the_whole_list(client):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -252,20 +253,13 @@ def _script(tokens: list[str]) -> str:
 
 _SCRIPT_TOKENS: Final = 400
 _CJK_SCRIPTS: Final = frozenset({"han", "kana", "hangul"})
-_SCRIPT_ENDS: Final = (
-    (0x0250, "latin"),
-    (0x0400, "greek"),
-    (0x0530, "cyrillic"),
-    (0x3040, "other"),
-    (0x3100, "kana"),
-    (0xA000, "han"),
-    (0xD7B0, "hangul"),
-    (0x110000, "other"),
-)
+_SCRIPT_ENDS: Final = (0x0250, 0x0400, 0x0530, 0x3040, 0x3100, 0xA000, 0xD7B0)
+_SCRIPTS: Final = ("latin", "greek", "cyrillic", "other", "kana", "han", "hangul", "other")
+"""The script of the letters below each end, and of those beyond the last."""
 
 
 def _script_of(letter: str) -> str:
-    return next(name for end, name in _SCRIPT_ENDS if ord(letter) < end)
+    return _SCRIPTS[bisect_right(_SCRIPT_ENDS, ord(letter))]
 
 
 def _terms(tokens: list[str]) -> frozenset[str]:

@@ -19,8 +19,12 @@ from judging.core.lexical.distil import Floats, distil, estimate
 from judging.core.lexical.features import FEATURES, Feature
 from judging.core.lexical.pairwise import compare, weights_of
 from judging.core.questions import Call, LabelledPair, PairAnswer, ShownPair
+from judging.core.rules import StackWay
 from judging.core.stack import (
     FEWEST_PAIRS,
+    HEADERS,
+    WAYS,
+    ToldWay,
     log_odds_of_score,
     stack_score,
     stack_weights,
@@ -158,6 +162,36 @@ def _read_weights(named: str) -> Floats | None:
             return None
         weights[FEATURES.index(Feature(found[1]))] = float(found[2])
     return weights
+
+
+def told_ways(text: str) -> list[ToldWay]:
+    """The ways of a stack's text, `stack_text`'s or `ways_text`'s; none of any other text."""
+    header, *lines = text.splitlines() or [""]
+    if header in HEADERS.values():
+        percent = [_PERCENT.fullmatch(line) for line in lines]
+        return [_way_told(found) for found in percent if found]
+    return [_told(line) for line in lines] if is_stack(text) else []
+
+
+_WORDS: Final = "|".join(word for words in WAYS.values() for word in words.values())
+_PERCENT: Final = re.compile(rf"(\d+\.\d) ({_WORDS})(?:: (.*))?")
+
+
+def _way_told(found: re.Match[str]) -> ToldWay:
+    way = next(key for words in WAYS.values() for key, word in words.items() if word == found[2])
+    return ToldWay(float(found[1]) / 100, way, found[3] or "")
+
+
+def _told(line: str) -> ToldWay:
+    share, _space, way = line.partition(" ")
+    weight = float(share)
+    if way in (_BASE_EN, _BASE_ZH):
+        return ToldWay(weight, StackWay.BASE)
+    for opening in (_WEIGHTS_EN, _WEIGHTS_ZH):
+        if way.startswith(opening):
+            named = _WEIGHT.findall(way.removeprefix(opening))
+            return ToldWay(weight, None, measures=tuple((name, float(n)) for name, n in named))
+    return ToldWay(weight, StackWay.AGGREGATE, way)
 
 
 def judge_by_stack(pair: ShownPair, *, text: str) -> PairAnswer:

@@ -424,6 +424,15 @@ def rated_elsewhere(dataset: Dataset) -> list[Dataset]:
     )
 
 
+def is_rated(dataset: Dataset) -> bool:
+    """Whether somebody rated a response or a session of a dataset. At most two queries."""
+    rows = SatisfactionLabel.objects.all()
+    return (
+        rows.filter(response__turn__session__dataset=dataset).exists()
+        or rows.filter(session__dataset=dataset).exists()
+    )
+
+
 def filters_of(dataset: Dataset) -> dict[str, list[str]]:
     """By field what responses can be filtered by: scenarios, models, languages. Three queries."""
     sessions = Session.objects.filter(dataset=dataset).exclude(language="")

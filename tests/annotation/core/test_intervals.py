@@ -10,10 +10,12 @@ from annotation.core.intervals import (
     bootstrap_mean,
     cluster_index,
     clustered_wilson,
+    correlation,
     ends,
     independent_share,
     missing_units,
     percentile_interval,
+    rank_correlation,
     stratified_units,
     student_quantile,
     tails,
@@ -243,3 +245,15 @@ def test_the_ends_of_an_interval_are_two_cells():
     assert ends(Interval(0.1, 0.4)) == {"low": 0.1, "high": 0.4}
     assert ends(Interval(0.1, 0.4), "bias_") == {"bias_low": 0.1, "bias_high": 0.4}
     assert ends(None, "bias_") == {"bias_low": None, "bias_high": None}
+
+
+def test_correlations_of_draws_of_unequal_size():
+    # Three units a draw: as they are, the second thrice and more, the first alone many times.
+    first, second = np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 2.0])
+    weights = np.array([[1.0, 1.0, 1.0], [0.0, 3.0, 1.0], [900.0, 0.0, 0.0]])
+    expected = [float(np.corrcoef(first, second)[0, 1]), -1.0, np.nan]
+    assert correlation(first, second, weights) == pytest.approx(expected, nan_ok=True)
+    # Ranks of the second draw: 2, 2, 2, 4 against 3, 3, 3, 1; one tie of 900 has no spread.
+    assert rank_correlation(first, second, weights) == pytest.approx(
+        [0.5, -1.0, np.nan], nan_ok=True
+    )

@@ -4,7 +4,7 @@ import pytest
 
 from judging.core.questions import HistoryTurn
 from judging.core.retrieval import Block, ScoringTarget
-from judging.core.satisfaction_neighbours import nearest_predictions
+from judging.core.satisfaction_neighbours import RatedSpace
 
 TEXTS = {"rice soup": 5, "rice bowl": 4, "old museum": 1}
 
@@ -28,21 +28,21 @@ TRAIN = [block("rice soup", "rice bowl", "old museum", "soup museum")] * 3
     [(1, 5.0, 5), (2, 4.5, 5), (3, 10 / 3, 3), (20, 10 / 3, 3)],
 )
 def test_the_mean_of_the_nearest_turns(k, expected, score):
-    ((found,),) = nearest_predictions([block("rice soup")], train=TRAIN, k=k)
+    ((found,),) = RatedSpace([block("rice soup")], train=TRAIN).predictions(k)
     assert found.expected == pytest.approx(expected)
     assert found.score == score
 
 
 def test_each_target_has_its_own_neighbours():
-    ((soup, museum),) = nearest_predictions([block("rice soup", "old museum")], train=TRAIN, k=1)
+    ((soup, museum),) = RatedSpace([block("rice soup", "old museum")], train=TRAIN).predictions(1)
     assert (soup.score, museum.score) == (5, 1)
 
 
 def test_of_equally_alike_turns_the_earlier_is_nearer():
     history = {"zzz": 2, "yyy": 4}
-    ((found,),) = nearest_predictions([block("rice", history=history)], train=[], k=1)
+    ((found,),) = RatedSpace([block("rice", history=history)], train=[]).predictions(1)
     assert found.score == 2
 
 
 def test_without_history_there_is_no_prediction():
-    assert nearest_predictions([block("rice", history={})], train=TRAIN, k=3) == ((None,),)
+    assert RatedSpace([block("rice", history={})], train=TRAIN).predictions(3) == ((None,),)

@@ -8,7 +8,7 @@ import pytest
 
 from annotation.models import AuditEvent
 from judging.models import ModelEndpoint
-from tests.factory import make_endpoint, make_user
+from tests.factory import make_dataset, make_endpoint, make_user
 from tests.fake_llm import Act, FakeLlm
 
 pytestmark = pytest.mark.django_db
@@ -204,6 +204,42 @@ def test_a_reward_model_is_tested_by_a_score(manager):
         assert f"{row} answered." in said_of(manager, row)
         wrong = make_endpoint(base_url=f"{server.base_url}/nowhere", has_scores=True)
         assert "answered." not in said_of(manager, wrong)
+
+
+def test_one_is_saved_and_tested_at_once(manager):
+    with FakeLlm() as server:
+        fields = ONE | {"base_url": server.base_url, "test": ""}
+        page = manager.post(f"{PLACE}new/", fields, follow=True).content.decode()
+    assert page.index("Saved.") < page.index("mini answered.")
+    assert ModelEndpoint.objects.get().can("logprobs") is not None
+
+
+@pytest.mark.parametrize(
+    ("query", "back"),
+    [
+        ("?dataset=essays", "/runs/new/?dataset=essays"),
+        ("?dataset=essays&generate=", "/datasets/essays/generate/"),
+        ("?dataset=nothing", None),
+        ("", None),
+    ],
+)
+def test_the_way_back_to_the_dataset_lasts_until_one_is_there(manager, query, back):
+    make_dataset(slug="essays", name="Essays")
+    for page in ("/runs/new/?dataset=essays", "/datasets/essays/generate/"):
+        assert f'href="{PLACE}?' in manager.get(page).content.decode()
+    kept = query if back else ""
+    text = manager.get(f"{PLACE}{query}").content.decode().replace("&amp;", "&")
+    assert f'href="{PLACE}new/{kept}"' in text
+    answer = manager.post(f"{PLACE}new/{query}", ONE)
+    assert answer.url == f"{PLACE}{kept}"
+    text = manager.get(answer.url).content.decode()
+    assert (f'href="{back}"' in text) == bool(back)
+    assert ("Essays" in text) == bool(back)
+    row = ModelEndpoint.objects.get()
+    assert manager.post(f"{PLACE}{row.pk}/switch/{query}").url == f"{PLACE}{kept}"
+    with FakeLlm() as server:
+        ModelEndpoint.objects.update(base_url=server.base_url)
+        assert manager.post(f"{PLACE}{row.pk}/test/{query}").url == f"{PLACE}{kept}"
 
 
 def test_one_is_switched_off_and_on(manager):

@@ -87,7 +87,9 @@ def test_from_the_dataset_to_the_responses(manager, dataset, server, django_asse
         'href="/datasets/data/pairing/"',
     ):
         assert said in page
-    assert "Generate responses" in manager.get("/runs/").content.decode()
+    listed = manager.get("/runs/").content.decode()
+    assert "Generate responses" in listed
+    assert "everybody" not in listed  # a model answers for nobody
     answer = manager.get("/datasets/data/export/generated_responses.csv")
     rows = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
     assert [
@@ -135,7 +137,7 @@ def test_the_system_prompt_is_the_conversation_s_another_or_none(manager, datase
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"models": []}, "This field is required."),
+        ({"models": []}, "Choose at least one model."),
         ({"models": ["lexical"]}, "Select a valid choice."),
         ({"samples": "0"}, "greater than or equal to 1"),
         ({"temperature": "3"}, "less than or equal to 2"),
@@ -150,6 +152,19 @@ def test_what_cannot_be_started_is_said(manager, dataset, fields, said):
         assert answer.status_code == (200 if "estimate" in address else 422)
         assert said in answer.content.decode()
     assert not JudgeRun.objects.exists()
+
+
+def test_what_has_a_default_is_folded_until_it_is_wrong(manager, dataset):
+    make_endpoint(name="poet")
+    page = manager.get("/datasets/data/generate/").content.decode()
+    plain, _fold, folded = page.partition('<details class="folded">')
+    for name in ("models", "turns", "context", "samples", "budget"):
+        assert f'name="{name}"' in plain
+        assert f'name="{name}"' not in folded
+    for name in ("sample", "temperature", "max_tokens", "system", "no_system", "again"):
+        assert f'name="{name}"' in folded
+    wrong = manager.post("/datasets/data/generate/", {"models": "poet", "temperature": "9"})
+    assert '<details class="folded" open>' in wrong.content.decode()
 
 
 def test_without_an_endpoint_the_page_says_what_to_do(manager, dataset):

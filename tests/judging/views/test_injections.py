@@ -127,10 +127,16 @@ def test_a_manager_starts_a_check_and_sees_before_what_it_takes(client):
         assert ("<h1>" in told) is (not headers)
     assert not JudgeRun.objects.exists()
     wrong = client.post(start, {**form, "prompt": "PAIRWISE"})
-    assert (wrong.status_code, "does not use prompts" in text_of(wrong)) == (422, True)
+    assert (wrong.status_code, "compares in its own way only" in text_of(wrong)) == (422, True)
     assert "returns no log-probabilities" in text_of(
         client.post(start, {**form, "verdict": "LOGPROB"})
     )
+    for judge, shut in (("lexical", True), (make_endpoint().name, False)):
+        asked = {**form, "judge": judge}
+        told = text_of(client.post(estimate, asked, headers={"HX-Request": "true"}))
+        assert ('<option value="PAIRWISE" disabled>' in told) is shut
+    told = text_of(client.post(estimate, {**form, "prompt": "PAIRWISE"}))
+    assert '<p class="notice warning">The lexical judge compares in its own way only.' in told
     first = client.post(start, form)
     run = JudgeRun.objects.get()
     assert first.url == reverse("judging:run", args=[run.pk])

@@ -147,6 +147,12 @@ def test_an_edit_becomes_the_next_version(client, request, memory, who):
     page = client.get(address(memory, "memory-edit")).content.decode()
     assert "Rather strict." in page
     assert "Observations in “travel”" in page
+    up = "run-memories" if who == "manager" else "my-memories"
+    args = [memory.run_id] if who == "manager" else []
+    for shown in (page, client.get(address(memory, "memory-turns")).content.decode()):
+        crumbs, _rest = shown.split('class="crumbs"')[1].split("</nav>", 1)
+        assert reverse(f"judging:{up}", args=args) in crumbs
+        assert address(memory) in crumbs
     sent = form_of(
         memory, user_specific_requirements="Names shops.\n\nBudget first.", observations_0=""
     )

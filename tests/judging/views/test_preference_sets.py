@@ -1,4 +1,4 @@
-"""The page of a preference set: texts, matrix, trace and null."""
+"""The page of a preference set: texts, matrix, trace and null. Sets that are applied elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import re
 
 import pytest
 
-from judging.models import PreferenceSet
+from annotation.models import Comparison
+from judging.core.lexical.stack import HEADER_EN
+from judging.models import JudgeRun, Preference, PreferenceSet
+from judging.queries.preferences import where_learned
+from tests.benchmark.stage import Stage
 from tests.factory import make_user
 from tests.judging.views.test_runs import study
 from tests.markup import one_line
@@ -33,6 +37,30 @@ def test_a_set_shows_its_texts_matrix_and_null(viewer):
     assert "ann prefers writing none." in one_line(page)
     assert "all 2 flips" in one_line(page)
     assert "Not above chance" in one_line(page)
+
+
+def test_a_weighted_vote_is_told_in_the_readers_language(viewer):
+    _stage, ann, parent, _run = study()
+    chosen = PreferenceSet.objects.filter(run=parent, control="NONE").first()
+    text = f"{HEADER_EN}\n0.250 the base judge\n0.750 weights: length -0.61, lists +0.20"
+    chosen.stack = Preference.objects.create(
+        run=parent, annotator=ann, dataset=chosen.dataset, kind="STACK", text=text, status="DONE"
+    )
+    chosen.save()
+    address = f"/preference-sets/{chosen.pk}/"
+    page = one_line(viewer.get(address))
+    assert "short answers 0.61 · bullet points and lists 0.20" in page
+    assert HEADER_EN not in page
+    ((number, *_cells),) = viewer.get(address).context["found"].rows
+    assert Comparison.objects.get(pk=number).name.shown in page
+    own = one_line(viewer.get(f"/preferences/{chosen.stack.pk}/"))
+    assert "short answers 0.61 · bullet points and lists 0.20" in own
+    assert "From all labelled comparisons of the dev split." in own
+    assert f'href="{address}"' in own
+    viewer.cookies["django_language"] = "zh-hans"
+    assert "简短的回答 0.61 · 要点和列表 0.20" in one_line(viewer.get(address))
+    Preference.objects.filter(pk=chosen.stack.pk).update(text="As I say.")
+    assert '<pre class="raw">As I say.</pre>' in one_line(viewer.get(address))
 
 
 def test_a_set_shows_the_best_of_each_size_and_what_flipped_labels_reach(viewer):
@@ -138,3 +166,40 @@ def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_q
     viewer.get("/runs/")
     with django_assert_num_queries(7):
         viewer.get(f"/preference-sets/{chosen.pk}/")
+
+
+def test_preferences_that_were_learned_elsewhere_follow_their_annotator(client):
+    client.force_login(make_user(role="MANAGER"))
+    Stage.make(slug="new", name="New")
+    elsewhere = Stage.make(slug="other", name="Other")
+    bob = elsewhere.rater("bob")
+    elsewhere.label(bob, "ABAB")
+    learned = elsewhere.distilled(bob)
+    page = client.get("/runs/new/", {"dataset": "new"})
+    asked = page.context["form"].initial
+    assert (asked["kind"], asked["targets"], asked["sets"]) == ("TEST", "all", "")
+    assert "those of the annotator above; none for everybody" in page.content.decode()
+    fields = {"dataset": "new", "judge": "lexical", "kind": "TEST", "sets": "", "targets": "all"}
+
+    def estimated(**more):
+        answer = client.post("/runs/new/estimate/", {**fields, **more}, headers={"HX-Request": 1})
+        return answer.content.decode()
+
+    assert "Preferences: those of bob, learned in Other." in estimated(annotator=bob.pk)
+    for other in ({"annotator": ""}, {"annotator": bob.pk, "sets": "none"}):
+        assert "Preferences: those" not in estimated(**other)
+    client.post("/runs/new/", {**fields, "annotator": bob.pk})
+    run = JudgeRun.objects.latest("pk")
+    assert (run.annotator, run.parent, run.config["set_dataset"]) == (bob, learned, "other")
+    assert {row.preference.kind for row in run.judgments.all()} > {"EMPTY"}
+    settings = client.get(f"/runs/{run.pk}/").content.decode()
+    for used in ("preferences learned in", "preference length", "stand-in", "shuffled-label"):
+        assert used in settings, used
+    client.post("/runs/new/", {**fields, "annotator": ""})
+    run = JudgeRun.objects.latest("pk")
+    assert (run.annotator, run.config["sets_of"]) == (None, None)
+    assert {row.preference.kind for row in run.judgments.all()} == {"EMPTY"}
+    settings = client.get(f"/runs/{run.pk}/").content.decode()
+    for unused in ("preferences learned in", "preference length", "stand-in", "shuffled-label"):
+        assert unused not in settings, unused
+    assert where_learned(bob.pk, elsewhere.dataset) is None

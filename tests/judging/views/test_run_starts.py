@@ -306,6 +306,9 @@ def test_what_the_chosen_judges_cannot_do_is_shut_and_says_why(manager):
     assert '<p class="notice warning">unable returns no log-probabilities.</p>' in chosen
     page = manager.get("/runs/new/?dataset=study&judge=reward").content.decode()
     assert re.search(r'value="SATISFACTION"[^>]* disabled', page)
+    assert '<option value="SPUR">' in able
+    assert '<option value="SPUR" disabled>' in fields("lexical", prompt="")
+    assert '<option value="NO_MEMORY">' in fields("lexical", prompt="")
 
 
 def test_advanced_settings_are_folded_and_taken(manager):

@@ -15,6 +15,7 @@ from judging.models import (
     RunKind,
     RunUnit,
 )
+from judging.queries.run_lists import run_list
 from tests.benchmark.stage import Stage
 from tests.factory import (
     make_dataset,
@@ -120,8 +121,8 @@ def test_an_empty_list_says_what_runs_are_for(manager):
 def test_the_list_counts_answered_rows(viewer):
     _stage, _ann, parent, run = study()
     lines = {line.id: line for line in viewer.get("/runs/").context["found"].lines}
-    # 8 comparisons by 2 preferences and 2 orders, less one comparison that is still to come.
-    assert (lines[run.pk].answered, lines[run.pk].total) == (30, 32)
+    # 8 comparisons by 2 preferences and 2 orders, less one comparison to come and one unreadable.
+    assert (lines[run.pk].answered, lines[run.pk].total) == (28, 32)
     assert (lines[parent.pk].answered, lines[parent.pk].total) == (0, 0)
 
 
@@ -304,7 +305,11 @@ def test_what_failed_is_asked_again(manager):
     _stage, _ann, _parent, run = study()
     rows = Judgment.objects.filter(run=run, status="UNPARSEABLE")
     rows.update(status="FAILED", error_code="llm:timeout")
-    assert "Retry failed calls" in tight(manager.get(f"/runs/{run.pk}/"))
+    page = tight(manager.get(f"/runs/{run.pk}/"))
+    assert "Retry failed calls" in page
+    assert "Test or change model endpoints" in page
+    (line,) = (each for each in run_list(dataset="", page="").lines if each.id == run.pk)
+    assert line.answered == Judgment.objects.filter(run=run, status="DONE").count()
     manager.post(f"/runs/{run.pk}/retry/")
     assert Judgment.objects.filter(run=run, status="PENDING").count() == 4
 
@@ -357,6 +362,7 @@ def test_what_is_unlabelled_is_judged_for_everybody_and_leads_to_the_leaderboard
     page = tight(manager.get(answer.url))
     assert "everything unlabelled, sample of 5" in page
     assert "/leaderboard/?dataset=study" in page
+    assert "/datasets/study/export/judgments.csv" in page
     assert manager.get(f"/runs/{run.pk}/controls/").status_code == 404
 
 

@@ -79,7 +79,7 @@ def test_another_dataset_may_teach(manager):
     [
         ({"variant": "SPUR", "level": "SESSION"}, "no prompt for what you want to score"),
         ({"variant": "TASK_GUARDED"}, "no prompt for what you want to score"),
-        ({"variant": "SPUR", "judge": "lexical"}, "Choose an endpoint to compare"),
+        ({"variant": "SPUR", "judge": "lexical"}, "scores by a memory or without one"),
         ({"level": "SESSION", "turn_targets": "candidates"}, "only original responses"),
         ({"history_in": "nowhere"}, "Select a valid choice"),
         ({"turn_targets": "test"}, "Select a valid choice"),
@@ -264,3 +264,10 @@ def test_memories_of_a_run_over_unrated_turns_score_the_same_turns_again(manager
     assert again.config["targets"] == run.config["targets"]
     assert again.config["memories_of"] == run.pk
     assert again.satisfaction_judgments.count() == run.satisfaction_judgments.count()
+
+
+def test_where_there_are_only_ratings_a_run_scores_satisfaction(manager):
+    for sessions in (False, True):
+        dataset = make_ratings(people=1, sessions=sessions)
+        page = tight(manager.get(f"/runs/new/?dataset={dataset.slug}"))
+        assert re.search(r'value="SATISFACTION"[^>]* checked', page)

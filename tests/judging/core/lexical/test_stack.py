@@ -21,8 +21,11 @@ from judging.core.lexical.stack import (
     learned_stack,
     read_stack,
     stack_text,
+    told_ways,
 )
 from judging.core.questions import LabelledPair, ShownPair
+from judging.core.rules import StackWay
+from judging.core.stack import ways_text
 
 ASKED = (Message(Speaker.USER, "How do I boil an egg?"),)
 SHORT = "Boil it for seven minutes."
@@ -137,3 +140,23 @@ def test_a_way_without_weights_is_even():
     text = f"{HEADER_EN}\n1.000 weights: "
     assert is_stack(text)
     assert judge_by_stack(ShownPair(ASKED, LONG, SHORT), text=text).verdict is Verdict.TIE
+
+
+def test_the_ways_of_a_text_are_told_one_by_one():
+    for language in ("en", "zh"):
+        text = stack_text(pairs(5), language=language)
+        ways = told_ways(text)
+        assert [each.way for each in ways] == [StackWay.BASE, StackWay.AGGREGATE, None, None]
+        assert sum(each.weight for each in ways) == pytest.approx(1, abs=0.002)
+        assert (ways[0].text, bool(ways[1].text), ways[1].measures) == ("", True, ())
+        assert dict(ways[2].measures)["length"] == read_stack(text).features[2][0]
+    llm = [(StackWay.BASE, 0.25, []), (StackWay.SELECTED, 0.75, ["Short: best.", "Lists."])]
+    for language in ("en", "zh"):
+        base, selected = told_ways(ways_text(llm, language=language))
+        assert (base.weight, base.way, base.text) == (0.25, StackWay.BASE, "")
+        assert (selected.way, selected.text) == (StackWay.SELECTED, "Short: best. / Lists.")
+
+
+@pytest.mark.parametrize("text", ["", "Prefers short answers.", f"{HEADER_EN}\nwhat I like"])
+def test_another_text_has_no_ways(text):
+    assert told_ways(text) == []

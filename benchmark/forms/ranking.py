@@ -16,6 +16,7 @@ from benchmark.forms import DatasetForm
 from benchmark.forms.fields import id_field, one_of
 from benchmark.queries.grades import GradeFilter, GradesQuestion
 from benchmark.queries.ranking import LeaderboardQuestion, Source
+from judging.core.rules import JudgePrompt
 
 MOST_REFERENCE_BYTES: Final = 2**20
 
@@ -26,6 +27,7 @@ class LeaderboardForm(DatasetForm):
     scenario = id_field()
     annotator = id_field()
     judge = forms.CharField(required=False, max_length=200, strip=False)
+    prompt = one_of(JudgePrompt)
     language = forms.CharField(required=False, max_length=16)
     method = one_of(RatingMethod)
     style = forms.BooleanField(required=False)
@@ -34,7 +36,7 @@ class LeaderboardForm(DatasetForm):
     def question(self) -> LeaderboardQuestion:
         """What is asked; what was chosen for another dataset is nothing."""
         asked = self.cleaned_data
-        finer = ("scenario", "annotator", "judge", "language", "until")
+        finer = ("scenario", "annotator", "judge", "prompt", "language", "until")
         return LeaderboardQuestion(
             asked["dataset"],
             method=RatingMethod(asked["method"] or RatingMethod.BRADLEY_TERRY),

@@ -59,6 +59,7 @@ from benchmark.queries.ranking import (
     outcomes,
     runs_heard,
 )
+from judging.core.rules import JudgePrompt
 from judging.queries.generation import SameFamily, same_families
 from judging.queries.preference_sets import runs_edited_late
 
@@ -76,7 +77,7 @@ class BoardStyle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """One leaderboard; `judge` is "" for human labels.
+    """One leaderboard; `judge` is "" for human labels, `prompt` for them and the paper's prompt.
 
     `unnamed` counts verdicts on responses whose model nobody recorded. `kin` has the models of the
     judge's own family, where there are any. `voted` says that a weighted vote stands in for an
@@ -94,6 +95,7 @@ class Board:
     kin: tuple[SameFamily, ...] = ()
     voted: bool = False
     edited: bool = False
+    prompt: str = ""
     by_language: Mapping[str, Mapping[str, WinRate]] = field(default_factory=dict)
     duels: Mapping[tuple[str, str], HeadToHead] = field(default_factory=dict)
     style: BoardStyle | None = None
@@ -184,7 +186,8 @@ def board(
     anchor: str | None = None,
 ) -> Board:
     """One leaderboard with ratings and win rates, also by scenario and by language."""
-    judge, model = ("", "") if source is Source.HUMAN else judge_and_model(scope, source)
+    is_human = source is Source.HUMAN
+    judge, model, prompt = ("", "", "") if is_human else judge_and_model(scope, source)
     cast = ballots(scope, source, judge=judge)
     applied = runs_heard(scope, source, judge)
     named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]
@@ -202,6 +205,7 @@ def board(
     return Board(
         source=source,
         judge=judge,
+        prompt=prompt,
         ranking=ranking,
         style=styled and styled[1],
         win_rates={rate.model: rate for rate in win_rates(tally)},
@@ -343,7 +347,7 @@ def dataset_board(
     method: RatingMethod = RatingMethod.BRADLEY_TERRY,
     style: bool = False,
 ) -> Board:
-    """One leaderboard over a dataset, or over a part: a scenario, annotator or language by name.
+    """One leaderboard over a dataset, or a part: a scenario, annotator, language or prompt by name.
 
     Raises:
         Refused: there is no dataset of this short name, or nothing of these names in it; the
@@ -358,7 +362,7 @@ def dataset_board(
 
 
 def part_of(dataset: str, part: Mapping[str, str]) -> LeaderboardQuestion:
-    """A question about a scenario, annotator or language by name; what is "" is not narrowed.
+    """A question about a scenario, annotator, language or prompt by name; "" narrows nothing.
 
     Raises:
         Refused: there is nothing of this name.
@@ -370,7 +374,13 @@ def part_of(dataset: str, part: Mapping[str, str]) -> LeaderboardQuestion:
         scenario=_named(scenarios(row), scenario) if scenario else None,
         annotator=_named(annotators(row), annotator) if annotator else None,
         language=part.get("language", ""),
+        prompt=_value(part.get("prompt", "")),
     )
+
+
+def _value(prompt: str) -> str:
+    """The prompt that a command calls by this word; what is none is refused by its word."""
+    return next((each.value for each in JudgePrompt if each.word == prompt), prompt)
 
 
 def _named(rows: Iterable[ScenarioChoice | AnnotatorChoice], name: str) -> int:

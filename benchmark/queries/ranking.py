@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
+from django.db.models.fields.json import KT
 
 from annotation.core.choices import JudgmentStatus, Verdict
 from annotation.core.refusals import Refused
@@ -23,6 +24,7 @@ from benchmark.core.ranking import (
 from benchmark.core.trust import BASE, PERSONAL, SELECTED, Condition
 from benchmark.queries.choices import (
     NOTHING_PINNED,
+    RUBRICS,
     STANDING,
     VERDICT_RUNS,
     WITHOUT_SETS,
@@ -40,6 +42,7 @@ from benchmark.queries.choices import (
     scenarios,
 )
 from benchmark.queries.evidence import voice_decisions
+from judging.core.rules import JudgePrompt
 from judging.core.runs import TARGETS
 from judging.models import JudgeRun, Judgment, RunKind, RunStatus
 from judging.queries.configurations import applied_plans
@@ -61,15 +64,16 @@ class Source(StrEnum):
 class LeaderboardQuestion:
     """What a reader asks: empty fields take the first dataset and everything in it.
 
-    `judge` is a judge's name, "" for that of the run to read; `language` a primary code as `en`, ""
-    for all. `style` controls Bradley-Terry ratings for length and layout. No run after `until` is
-    read, so that a later one changes no figure; None reads all.
+    `judge` is a judge's name, "" for that of the run to read, `prompt` a JudgePrompt likewise;
+    `language` a primary code as `en`, "" for all. `style` controls Bradley-Terry ratings for length
+    and layout. No run after `until` is read, so that a later one changes no figure; None reads all.
     """
 
     dataset: str = ""
     scenario: int | None = None
     annotator: int | None = None
     judge: str = ""
+    prompt: str = ""
     language: str = ""
     method: RatingMethod = RatingMethod.BRADLEY_TERRY
     style: bool = False
@@ -91,6 +95,7 @@ class LeaderboardScope:
     scenario: ScenarioChoice | None
     annotator: AnnotatorChoice | None
     judges: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     pin: Pin = NOTHING_PINNED
 
@@ -121,11 +126,17 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
     kinds = (*VERDICT_RUNS, RunKind.RANKING)
     ran = JudgeRun.objects.filter(STANDING, dataset=dataset.id, kind__in=kinds)
     told = Judgment.objects.filter(run=OuterRef("pk"), status=JudgmentStatus.DONE)
-    judges = tuple(
-        ran.filter(Exists(told)).order_by("judge").values_list("judge", flat=True).distinct()
-    )
+    ways = ran.filter(Exists(told)).annotate(asked=KT("config__prompt"))
+    heard = set(ways.values_list("judge", "asked"))
+    judges = tuple(sorted({judge for judge, _asked in heard}))
     if question.judge:
         check_judge(question.judge, judges)
+    asked = {asked for _judge, asked in heard}
+    prompts = tuple(each.value for each in JudgePrompt if each.value in asked)
+    if question.prompt and question.prompt not in prompts:
+        there = ", ".join(JudgePrompt(each).word for each in prompts) or "none"
+        message = f"no judge was asked by the prompt {question.prompt!r} here; there are: {there}"
+        raise Refused("benchmark:unknown-choice", message)
     languages = languages_of_sessions(dataset.id)
     if question.language and question.language not in languages:
         there = ", ".join(languages)
@@ -140,6 +151,7 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
         scenario=None if question.scenario is None else picked(topics, question.scenario),
         annotator=None if question.annotator is None else picked(people, question.annotator),
         judges=judges,
+        prompts=prompts,
         languages=languages,
         pin=pin_of(dataset, question.until),
     )
@@ -302,6 +314,8 @@ def _runs(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
         rows = rows.filter(dataset=scope.dataset.id)
     if scope.question.until is not None:
         rows = rows.filter(pk__lte=scope.question.until)
+    if scope.question.prompt:
+        rows = rows.filter(config__prompt=scope.question.prompt)
     return rows if scope.annotator is None else rows.filter(annotator=scope.annotator.id)
 
 
@@ -321,11 +335,15 @@ def latest_judge(scope: LeaderboardScope, source: Source) -> str:
     return judge_and_model(scope, source)[0]
 
 
-def judge_and_model(scope: LeaderboardScope, source: Source) -> tuple[str, str]:
-    """The same with the model behind it, which is the judge's name where there is no endpoint."""
+def judge_and_model(scope: LeaderboardScope, source: Source) -> tuple[str, str, str]:
+    """The same with the model behind it, which is the judge's name where there is no endpoint.
+
+    Last comes the prompt, "" for the paper's and where none is known.
+    """
     runs = best_last(_asked(scope, source), base_alone=source is Source.BASE)
-    judge, model = runs.values_list("judge", "endpoint__model").last() or ("", None)
-    return judge, model or judge
+    told = runs.values_list("judge", "endpoint__model", KT("config__prompt")).last()
+    judge, model, prompt = told or ("", None, None)
+    return judge, model or judge, prompt if prompt in RUBRICS else ""
 
 
 def compared_by_models(dataset: DatasetChoice) -> dict[int, tuple[str, str, str, int, int]]:

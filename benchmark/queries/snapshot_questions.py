@@ -23,13 +23,14 @@ from benchmark.queries.ranking import (
 )
 from benchmark.queries.replay import StoredReplay
 from benchmark.queries.trust import SEED, Reader, TrustQuestion, trust_scope
+from judging.core.rules import JudgePrompt
 from judging.core.votes import VoteRule
 
 Question = Mapping[str, Any]
 """What was asked, in names, with seed, draws and settings; in JSON's types."""
 
 EVERYBODY: Final = Reader(only=None)
-_PART: Final = ("scenario", "annotator", "language")
+_PART: Final = ("scenario", "annotator", "language", "prompt")
 _WORDS: Final = (
     *("run", "rule", "policy", "until", "judge", "method", "study", "voice", "people", "anchor"),
 )
@@ -53,7 +54,7 @@ def board_question(
         "dataset": dataset,
         "verdicts": verdicts,
         "judge": judge,
-        **{name: part.get(name, "") for name in _PART},
+        **{name: part.get(name, "") for name in _PART if name != "prompt" or part.get(name)},
         "method": method.value,
         "style": style,
         "bootstrap": draws,
@@ -75,6 +76,7 @@ def asked_board(question: LeaderboardQuestion) -> Question:
         "scenario": scope.scenario.name if scope.scenario else "",
         "annotator": scope.annotator.name if scope.annotator else "",
         "language": question.language,
+        "prompt": JudgePrompt(question.prompt).word if question.prompt else "",
     }
     asked = board_question(
         scope.dataset.slug,
@@ -189,7 +191,7 @@ def board_scope(question: Question) -> LeaderboardScope:
     Raises:
         Refused: something asked for does not exist, or no longer.
     """
-    asked = part_of(question["dataset"], {name: question[name] for name in _PART})
+    asked = part_of(question["dataset"], {name: question.get(name, "") for name in _PART})
     return leaderboard_scope(
         replace(
             asked,

@@ -179,6 +179,7 @@ def board_query(scope: LeaderboardScope) -> str:
         "scenario": question.scenario,
         "annotator": question.annotator,
         "judge": question.judge,
+        "prompt": question.prompt,
         "language": question.language,
         "method": question.method.value,
         "style": "on" if question.style else "",

@@ -58,7 +58,9 @@ from benchmark.queries.trust import SEED
 from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID, board_query, method_name, source_name
 
-_OF_ONE_DATASET: Final = ("scenario", "annotator", "judge", "language", "anchor", "run", "until")
+_OF_ONE_DATASET: Final = (
+    *("scenario", "annotator", "judge", "prompt", "language", "anchor", "run", "until"),
+)
 
 
 def without_stale_choices(view: Callable[[HttpRequest], HttpResponse]) -> Any:
@@ -112,7 +114,7 @@ def _boards_file(
     require_sees_everyone(request)
     page = fresh(leaderboard_page, asked(LeaderboardForm, request.GET).question(), seed=SEED)
     rows = [
-        {**row, "run": runs}
+        {**row, "run": runs, "asked": board.prompt}
         for board in page.boards
         for runs in [runs_read(page.scope, board.source)]
         for row in told(board)
@@ -135,6 +137,7 @@ def board_said(scope: LeaderboardScope) -> dict[str, object]:
         "filter_scenario": scope.scenario and scope.scenario.name,
         "filter_annotator": scope.annotator and scope.annotator.name,
         "filter_language": question.language,
+        "filter_prompt": question.prompt,
         "style": "controlled" if question.style else "as written",
         "until": scope.pin.until,
         "seed": SEED,

@@ -56,7 +56,7 @@ from benchmark.views.snapshot_figures import (
 
 READ_AGAIN: Final = 2000
 """Of a run so many answers, evenly spread, are read again within a request; commands read all."""
-_FILTERS: Final = frozenset({"scenario", "annotator", "language", "anchor"})
+_FILTERS: Final = frozenset({"scenario", "annotator", "language", "prompt", "anchor"})
 """What of a question narrows it: columns of files say so, beside those that tell a row."""
 
 

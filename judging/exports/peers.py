@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from django.db.models.fields.json import KeyTextTransform
+
 from annotation.core.choices import JudgmentStatus, Order, Verdict
 from annotation.core.conversations import Speaker
 from annotation.core.tables import Row, in_key_order
@@ -28,6 +30,7 @@ from annotation.exports.streams import (
 )
 from annotation.models import Dataset
 from annotation.queries.participants import names_of
+from judging.core.rules import JudgePrompt
 from judging.core.structured import GRADE_SCALE
 from judging.models import Judgment, PreferenceKind, ResponseScore
 
@@ -37,6 +40,10 @@ _NAMED: Final = re.compile(r"(.+)-[0-9a-f]{12}")
 """A comparison's key that begins with the id of a row of RewardBench."""
 _PAIR: Final = "_pair"
 _SINGLE: Final = "_single"
+_WAYS: Final = {
+    **{each.value: f"_{each.word}" for each in JudgePrompt if each is not JudgePrompt.PERSONAL},
+    JudgePrompt.PAIRWISE.value: _PAIR,
+}
 _REFERENCE: Final = "reference:"
 _API_ERROR: Final = "$ERROR$"
 _BATTLE: Final = "battle"
@@ -196,13 +203,14 @@ def _judged(part: _Part) -> Iterator[tuple[_Compared, dict[str, _Judged]]]:
     rows = Judgment.objects.filter(
         comparison__in=[pair.row.pk for pair in pairs], preference__kind=PreferenceKind.EMPTY
     ).exclude(status=JudgmentStatus.PENDING)
-    for comparison, run, judge, order, status, verdict, log_odds, raw, reply in rows.order_by(
-        "run_id", "pk"
-    ).values_list(
-        "comparison_id", "run_id", "run__judge", "order", "status", "verdict", "log_odds", "raw",
-        "call__reply",
+    for comparison, run, judge, prompt, order, status, verdict, log_odds, raw, reply in (
+        rows.order_by("run_id", "pk").values_list(
+            "comparison_id", "run_id", "run__judge", KeyTextTransform("prompt", "run__config"),
+            "order", "status", "verdict", "log_odds", "raw", "call__reply",
+        )
     ):  # fmt: skip
-        said = _Judged(run, judge, order, status, verdict, log_odds, reply or raw)
+        name = _asked(judge, prompt)
+        said = _Judged(run, name, order, status, verdict, log_odds, reply or raw)
         found[comparison][run][order] = said
     for pair in pairs:
         for own in found.get(pair.row.pk, {}).values():
@@ -234,6 +242,14 @@ def _games(pair: _Compared, games: Sequence[_Judged]) -> Row:
     }
 
 
+def _asked(judge: str, prompt: str | None) -> str:
+    """A judge with the prompt that it was asked by, each a judge of its own in these files.
+
+    By its name alone: verdicts that were recorded, and the prompt that preferences are for.
+    """
+    return judge + _WAYS.get(prompt or "", "")
+
+
 def _judge(name: str, way: str) -> object:
     """A model and the kind of its prompt, as FastChat has them, where the name tells both."""
     return [name.removesuffix(way), way[1:]] if name.endswith(way) else name
@@ -250,17 +266,25 @@ def _single_judgments(dataset: Dataset) -> Iterator[Row]:
         rows = ResponseScore.objects.filter(response__in=list(responses), scale=GRADE_SCALE)
         there = rows.exclude(status=JudgmentStatus.PENDING).order_by("run_id", "pk")
         for score in there.values_list(
-            "response_id", "run__judge", "value", "status", "raw", "call__reply"
+            *(
+                "response_id",
+                "run__judge",
+                KeyTextTransform("prompt", "run__config"),
+                "value",
+                "status",
+                "raw",
+            ),
+            "call__reply",
         ):
             found[score[0]].append(score)
         for session in part.sessions:
             for turn in part.turns(session):
                 for response in part.responses(turn):
-                    for _pk, judge, value, status, raw, reply in found.get(response.pk, ()):
+                    for _pk, judge, prompt, value, status, raw, reply in found.get(response.pk, ()):
                         yield {
                             "question_id": _question(session),
                             "model": response.model,
-                            "judge": _judge(judge, _SINGLE),
+                            "judge": _judge(_asked(judge, prompt), _SINGLE),
                             "judgment": _reply(status, reply or raw),
                             "score": -1 if value is None else value,
                             "turn": turn.position + 1,

@@ -109,6 +109,28 @@ def test_of_models_that_always_win_the_page_says_that_they_lead(viewer):
     assert "<strong>alpha</strong> leads: it never lost." in text(viewer.get("/leaderboard/"))
 
 
+def test_a_judge_that_was_asked_by_several_prompts_is_shown_by_one_at_a_time(viewer):
+    stage = Stage.make(size=12)
+    ann = stage.rater("ann")
+    stage.label(ann, "A" * 12)
+    for prompt, verdicts in (("PAIRWISE", "A" * 9 + "BBB"), ("SINGLE", "B" * 9 + "AAA")):
+        run = stage.tested(ann, None, base=verdicts)
+        run.config["prompt"] = prompt
+        run.save()
+    page = viewer.get("/leaderboard/")
+    assert "Base judge (lexical) · Grades from 1 to 10" in text(page)
+    assert [view.board.win_rates["alpha"].value for view in page.context["boards"]] == [1, 0.25]
+    by_rubric = viewer.get("/leaderboard/?prompt=PAIRWISE")
+    assert "Base judge (lexical) · Generic rubric" in text(by_rubric)
+    assert by_rubric.context["boards"][1].board.win_rates["alpha"].value == 0.75
+    rows = viewer.get(f"{CSV}?prompt=PAIRWISE").content.decode().splitlines()
+    assert ",PAIRWISE," in rows[-1]
+    assert ",SINGLE," not in rows[-1]
+    assert viewer.get("/leaderboard/?prompt=THOUGHT").status_code == 404
+    kept = viewer.get("/leaderboard/?prompt=PAIRWISE").context["permanent"]
+    assert "prompt=PAIRWISE" in kept
+
+
 def _decided(viewer):
     stage = Stage.make(slug="decided", name="Decided", size=12)
     stage.label(stage.rater("ann"), "A" * 11 + "B")
@@ -419,7 +441,7 @@ def test_head_to_head_leads_to_the_comparisons_of_two_models(viewer):
     assert "human,,alpha,gamma,0,1,0,1," in "".join(lines)
     run = JudgeRun.objects.get(kind="TEST").pk
     assert {line.split(",")[9] for line in lines if line.startswith("base,")} == {str(run)}
-    assert f",study,,,,as written,{run},42," in lines[1]
+    assert f",study,,,,,as written,{run},42," in lines[1]
 
 
 def test_who_comes_first_for_an_annotator(viewer):

@@ -10,6 +10,7 @@ from annotation.exports import ExportFormat
 from annotation.models import Comparison, Dataset
 from judging.core.formats.detect import ALL_FORMATS
 from judging.exports import EXPORTS
+from judging.models import Judgment
 from judging.services.recorded import import_any
 from tests.annotation.records import import_rows, pair
 from tests.factory import make_call, make_judgment, make_preference, make_run
@@ -134,6 +135,19 @@ def test_a_preference_is_the_chance_of_the_second_output(tmp_path, said, prefere
     assert (row["annotator"], row["output_1"], row["generator_2"]) == ("alpaca", "1", "n")
     assert row["preference"] == (None if preference is None else pytest.approx(preference))
     assert {row["judge"] for row in rows_of("mtbench_pairs")} <= {"alpaca"}
+
+
+def test_a_judge_asked_by_several_prompts_is_as_many_judges(tmp_path):
+    judged(tmp_path, [("ORIGINAL", "A"), ("SWAPPED", "A")], judge="gpt")
+    judgments = list(Judgment.objects.order_by("pk"))
+    ways = {"PAIRWISE": ["gpt", "pair"], "THOUGHT": "gpt_thought", "PERSONAL": "gpt"}
+    for prompt, verdict in zip(ways, "BAA", strict=True):
+        run = make_run(Dataset.objects.get(), judge="gpt", config={"prompt": prompt})
+        for each in judgments:
+            preference = each.preference
+            make_judgment(run, each.comparison, preference, order=each.order, verdict=verdict)
+    told = [(row["judge"], row["g1_winner"]) for row in rows_of("mtbench_pairs")]
+    assert told[1:] == list(zip(ways.values(), ("model_2", "model_1", "model_1"), strict=True))
 
 
 def test_votes_of_the_arena_name_first_what_was_shown_first(tmp_path):

@@ -451,3 +451,21 @@ def test_only_a_dataset_s_own_leaderboard_is_kept(words):
     with pytest.raises(CommandError, match="--snapshot needs --dataset") as refused:
         leaderboard(*words, "--snapshot")
     assert refused.value.returncode == 2
+
+
+def test_a_board_of_one_prompt_is_kept_and_computed_again_as_such():
+    stage = study()
+    ann = PairwiseLabel.objects.first().annotator
+    for prompt, verdicts in (("PAIRWISE", "AABBB."), ("THOUGHT", "BBBBA.")):
+        run = stage.tested(ann, None, base=verdicts)
+        run.config["prompt"] = prompt
+        run.save()
+    asked = ("--dataset", "study", "--verdicts", "base", "--bootstrap", 20)
+    found = json.loads(leaderboard(*asked, "--prompt", "pairwise", "--snapshot", "--json"))
+    assert (found["prompt"], found["pairs"][0]["wins"]) == ("pairwise", 4)
+    assert "by lexical (prompt thought)" in leaderboard(*asked, "--prompt", "thought")
+    call_command("verify", "--snapshot", str(found["snapshot"]), stdout=io.StringIO())
+    with pytest.raises(CommandError, match="there are: pairwise, thought"):
+        leaderboard(*asked, "--prompt", "single")
+    with pytest.raises(CommandError, match="has no use for --prompt"):
+        leaderboard("--dataset", "study", "--prompt", "pairwise")

@@ -100,7 +100,7 @@ def parse_battle(fields: Fields) -> SessionRecord:
         key="battle",
         a="a",
         b="b",
-        extra=fields.rest(*_NOT_KEPT),
+        extra=fields.rest(*_NOT_KEPT) | _turn(fields, last),
         labels=(
             PairwiseRecord(
                 details,
@@ -123,6 +123,12 @@ def parse_battle(fields: Fields) -> SessionRecord:
         scenario=SCENARIO,
         turns=tuple(turns),
     )
+
+
+def _turn(fields: Fields, last: int) -> dict[str, object]:
+    """In which turn it was, where the texts do not say so."""
+    told = fields.data.get("turn")
+    return {} if told is None or told == last else {"turn": told}
 
 
 def _side(key: str, response: ResponseRecord, place: int) -> ResponseRecord:

@@ -32,6 +32,7 @@ from benchmark.queries.snapshot_questions import board_question
 from benchmark.queries.trust import SEED
 from benchmark.services.snapshots import keep
 from judging.core.formats.battles import read_battles
+from judging.core.rules import JudgePrompt
 from sensejudge_site.management.parsing import (
     INPUT_WRONG,
     OneLineCommand,
@@ -42,7 +43,7 @@ from sensejudge_site.management.parsing import (
 from sensejudge_site.management.rankings import between_annotators, grades, in_words, reference_of
 
 MOST_DRAWS: Final = 100_000
-_OF_DATASET: Final = ("scenario", "annotator", "language")
+_OF_DATASET: Final = ("scenario", "annotator", "language", "prompt")
 _USUAL: Final = {
     "verdicts": Source.HUMAN.value,
     "method": RatingMethod.BRADLEY_TERRY.value,
@@ -51,10 +52,10 @@ _OF_MODELS: Final = ("sessions", "annotator", "method", "style", "reference")
 _NOT_WITH: Final = {
     "grades": (
         *("sessions", "scenario", "annotator", "language", "method", "style", "reference"),
-        *("verdicts", "corrected", "between_annotators", "anchor", "bootstrap"),
+        *("verdicts", "corrected", "between_annotators", "anchor", "bootstrap", "prompt"),
     ),
-    "corrected": (*_OF_MODELS, "scenario", "language", "between_annotators"),
-    "between_annotators": (*_OF_MODELS, "verdicts", "judge", "anchor"),
+    "corrected": (*_OF_MODELS, "scenario", "language", "between_annotators", "prompt"),
+    "between_annotators": (*_OF_MODELS, "verdicts", "judge", "anchor", "prompt"),
     "battles": ("verdicts", "judge", *_OF_DATASET, "style"),
     "dataset": ("sessions",),
 }
@@ -97,7 +98,7 @@ class Command(OneLineCommand):
             metavar="NAME",
             help="with --verdicts of a judge: which one (default: of the run that the pages show)",
         )
-        for name, what in zip(_OF_DATASET, ("NAME", "NAME", "CODE"), strict=True):
+        for name, what in zip(_OF_DATASET, ("NAME", "NAME", "CODE", "NAME"), strict=True):
             parser.add_argument(
                 f"--{name}", default="", metavar=what, help=f"with --dataset: only this {name}"
             )
@@ -192,8 +193,8 @@ def _refuse_idle(options: dict[str, Any]) -> None:
     idle = [
         name for name in _NOT_WITH[mode] if options[name] not in {None, "", _USUAL.get(name, False)}
     ]
-    if mode == "dataset" and options["judge"] and options["verdicts"] == Source.HUMAN.value:
-        idle.append("judge")
+    if mode == "dataset" and options["verdicts"] == Source.HUMAN.value:
+        idle += [name for name in ("judge", "prompt") if options[name]]
     if mode == "corrected" and options["verdicts"] in {"subset", "drawn"}:
         idle.append(f"verdicts {options['verdicts']}")
     if idle:
@@ -359,7 +360,8 @@ def _shown(board: Board) -> Iterator[str]:
         None: "without preferences",
     }
     if board.judge:
-        yield f"by {board.judge}, {words[_stands_in(board)]}"
+        way = f" (prompt {JudgePrompt(board.prompt).word})" if board.prompt else ""
+        yield f"by {board.judge}{way}, {words[_stands_in(board)]}"
     yield from _style_lines(board)
     if board.edited:
         yield "some of these preferences were edited after their test verdicts could be seen"
@@ -370,6 +372,7 @@ def _fields(ranking: Ranking, duels: _Duels, board: Board | None) -> dict[str, o
     return {
         "verdicts": board and board.source.value,
         "judge": (board and board.judge) or None,
+        "prompt": JudgePrompt(board.prompt).word if board and board.prompt else None,
         "stands_in": board and _stands_in(board),
         "edited": board and board.edited,
         "method": ranking.method.value,

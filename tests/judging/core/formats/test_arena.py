@@ -54,6 +54,12 @@ def test_a_battle_is_a_vote_on_two_models_the_first_of_them_on_the_left():
     }
 
 
+def test_in_which_turn_a_battle_without_texts_was_is_kept():
+    for told, kept in ((2, {"turn": 2}), (1, {}), ([2], {"turn": [2]})):
+        [turn] = record_of(battle(turn=told, anony=..., language=...), arena.parse_battle).turns
+        assert turn.comparisons[0].extra == {"conv_metadata": {"sum_assistant_a_tokens": 54}} | kept
+
+
 def test_both_can_be_bad_and_voters_can_be_unknown():
     told = battle(winner="tie (bothbad)", judge=..., tstamp=None, question_id="q1")
     [turn] = record_of(told, arena.parse_battle).turns

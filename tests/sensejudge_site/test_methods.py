@@ -109,6 +109,7 @@ PAGES = {
     "judging/repetition_check.html": {"repetition"},
     "judging/learned.html": {"learned-evaluator"},
     "judging/learned_version.html": {"learned-evaluator"},
+    "judging/preference.html": {"weighted-vote"},
     "judging/preference_set.html": {
         "base-p",
         "dev-accuracy",

@@ -1,6 +1,6 @@
 """Django's handle on the composition root."""
 
-from axes.apps import AppConfig as AxesConfig
+from axes import apps as axes_apps
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
 from django.core.checks import Tags, register
@@ -17,7 +17,7 @@ class ConsoleConfig(admin_apps.AdminConfig):
     default_site = "sensejudge_site.admin_site.Console"
 
 
-class SignInsConfig(AxesConfig):  # type: ignore[misc]  # axes ships no types
+class SignInsConfig(axes_apps.AppConfig):  # type: ignore[misc]  # axes ships no types
     """Counts wrong passwords; called what its lists hold, in the reader's language."""
 
     default = False

@@ -59,6 +59,9 @@ class Command(OneLineCommand):
         if board.dataset is None or board.dataset.id != dataset.pk:
             message = f"the study {options['study']} is not of the dataset {dataset.slug}"
             raise Refused("benchmark:unknown-choice", message)
+        if not (board.answers or board.unnamed or board.runs or board.study):
+            message = f"no ratings or scores in {dataset.slug!r}"
+            raise Refused("benchmark:unknown-choice", message)
         if board.voice is not voice:
             message = f"no finished satisfaction run has scored {dataset.slug}"
             raise Refused("leaderboard:not-judged", message)

@@ -362,7 +362,7 @@ def test_a_manager_starts_it_from_the_page(dataset, client):
         run = JudgeRun.objects.get()
         assert (started.url, run.kind) == (f"/runs/{run.pk}/", "ABLATE")
         shown = text_of(client.get(started.url))
-        assert "thought · knows" in shown
+        assert "solve the request first, then compare · knows" in shown
 
 
 def test_what_is_behind_a_share_is_for_those_who_see_everyone(dataset, client):

@@ -87,7 +87,10 @@ def test_blocks_are_bounded():
     assert list(in_blocks([])) == []
 
 
-VALUES = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.text(max_size=3))
+QUOTED = st.text('",\r\n a', max_size=5)  # what decides whether a cell is quoted
+VALUES = (
+    st.none() | st.booleans() | st.integers() | st.text() | QUOTED | st.lists(QUOTED, max_size=3)
+)
 
 
 @given(st.lists(st.tuples(VALUES, VALUES, st.lists(st.tuples(VALUES, VALUES), max_size=3))))

@@ -1,14 +1,16 @@
 """Pairs of a chosen and a rejected response, to train by DPO or a reward model on.
 
-A row is one person's, or one judge's, verdict on a comparison; ties, texts that are not available
-and two responses of one text teach nothing and are left out. As in the figures a person counts with
-their last label, hidden repeats left out, and a judge with the runs that a leaderboard reads.
+A row is one person's, or one judge's, verdict on a comparison, or a judge's as people's labels
+correct it; ties, texts that are not available and two responses of one text teach nothing and are
+left out. As in the figures a person counts with their last label, hidden repeats left out, and a
+judge with the runs that a leaderboard reads.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Final, NamedTuple
 
 from annotation.core.choices import Verdict
@@ -17,12 +19,16 @@ from annotation.core.tables import Row
 from annotation.exports.export import Export
 from annotation.exports.sessions import dialogues_before
 from annotation.exports.streams import in_order
-from annotation.models import Comparison, Dataset, PairwiseLabel, Response
+from annotation.models import Comparison, Dataset, PairwiseLabel, Response, User
 from annotation.queries.participants import names_of
+from benchmark.core.corrected_pairs import FEWEST_LABELS, JudgedWinner, corrected_confidences
+from benchmark.core.corrected_ranking import JudgedPair
 from benchmark.core.trust import BASE, PERSONAL
+from benchmark.queries.corrected import corrected_board
 from benchmark.queries.evidence import voice_opinions
 from benchmark.queries.ranking import LeaderboardQuestion, Source, leaderboard_scope, runs_of
-from judging.core.formats.pairs import PairSource
+from judging.core.formats.pairs import CORRECTED_ENDING, PairSource
+from judging.models import JudgeRun
 
 _DIGITS: Final = 6
 
@@ -76,33 +82,109 @@ def _labelled(comparisons: Sequence[Comparison], names: dict[int, str]) -> dict[
     return found
 
 
-def _judged(dataset: Dataset, names: dict[int, str]) -> dict[int, list[_Said]]:
-    """What judges decided, by name: each without preferences, then in annotators' stead."""
-    found: dict[int, list[_Said]] = defaultdict(list)
-    scope = leaderboard_scope(LeaderboardQuestion(dataset=dataset.slug))
+class _Voice(NamedTuple):
+    """A judge, alone or in the stead of an annotator."""
+
+    judge: str
+    source: Source
+    annotator: User | None
+
+    def name(self, names: Mapping[int, str]) -> str:
+        """As rows have it."""
+        if self.annotator is None:
+            return self.judge
+        return f"{self.judge} for {names.get(self.annotator.pk, self.annotator.username)}"
+
+
+def _judged(dataset: Dataset, names: Mapping[int, str]) -> dict[int, list[_Said]]:
+    """What judges decided, by name: each alone, in annotators' stead, and corrected."""
     decided: dict[str, dict[int, _Said]] = defaultdict(dict)
-    for judge in scope.judges:
-        for run in runs_of(scope, Source.BASE, judge):
-            decided[judge].update(_opinions(run.pk, judge, personal=False))
-        for run in runs_of(scope, Source.SELECTED, judge):
-            if run.annotator is not None and run.config.get("sets_of"):
-                whose = names.get(run.annotator.pk, run.annotator.username)
-                name = f"{judge} for {whose}"
-                decided[name].update(_opinions(run.pk, name, personal=True))
-    for name in sorted(decided):
-        for comparison, said in decided[name].items():
-            if said.verdict is not Verdict.TIE:
-                found[comparison].append(said)
+    voices: dict[str, _Voice] = {}
+    for voice, run in _runs(dataset):
+        name = voice.name(names)
+        voices[name] = voice
+        decided[name].update(_opinions(run.pk, name, personal=voice.annotator is not None))
+    corrected = {
+        f"{name}{CORRECTED_ENDING}": _corrected(dataset, voice, decided[name])
+        for name, voice in voices.items()
+        if not name.endswith(CORRECTED_ENDING)
+    }
+    found: dict[int, list[_Said]] = defaultdict(list)
+    for _name, said in sorted({**corrected, **decided}.items()):  # as a file had it, if it did
+        for comparison, one in said.items():
+            if one.verdict is not Verdict.TIE:
+                found[comparison].append(one)
     return found
 
 
+def _runs(dataset: Dataset) -> Iterator[tuple[_Voice, JudgeRun]]:
+    """Those that a leaderboard reads, of each voice the one that decides last."""
+    scope = leaderboard_scope(LeaderboardQuestion(dataset=dataset.slug))
+    for judge in scope.judges:
+        for run in runs_of(scope, Source.BASE, judge):
+            yield _Voice(judge, Source.BASE, None), run
+        for run in runs_of(scope, Source.SELECTED, judge):
+            if run.annotator is not None and run.config.get("sets_of"):
+                yield _Voice(judge, Source.SELECTED, run.annotator), run
+
+
+def _corrected(dataset: Dataset, voice: _Voice, decided: Mapping[int, _Said]) -> dict[int, _Said]:
+    """What a voice would have said by people's labels; an even chance says nothing."""
+    labels = _labels_that_count(dataset, voice)
+    won = {key: said for key, said in decided.items() if said.verdict is not Verdict.TIE}
+    if len(labels.keys() & won.keys()) < FEWEST_LABELS:
+        return {}
+    there = Comparison.objects.filter(turn__session__dataset=dataset)
+    sessions = dict(there.values_list("pk", "turn__session_id"))
+    rows = []
+    for key, said in won.items():
+        for_a, weight = labels.get(key, (None, 1.0))
+        agreed = for_a if for_a is None or said.verdict is Verdict.A else 1 - for_a
+        rows.append(JudgedWinner(said.confidence or 0.0, sessions[key], agreed, weight))
+    found = {}
+    for (key, said), chance in zip(won.items(), corrected_confidences(rows) or (), strict=False):
+        confidence = round(max(chance, 1 - chance), _DIGITS)
+        if confidence > 0.5:
+            found[key] = said._replace(
+                annotator=f"{said.annotator}{CORRECTED_ENDING}",
+                source=PairSource.CORRECTED,
+                verdict=said.verdict if chance > 0.5 else said.verdict.flipped(),
+                confidence=confidence,
+            )
+    return found
+
+
+def _labels_that_count(dataset: Dataset, voice: _Voice) -> dict[int, tuple[float, float]]:
+    """By comparison A's share of people's labels, and for how many comparisons it stands.
+
+    They are those by which the leaderboard corrects the judge's win rates.
+    """
+    owner = None if voice.annotator is None else voice.annotator.pk
+    question = LeaderboardQuestion(dataset=dataset.slug, judge=voice.judge, annotator=owner)
+    board = corrected_board(question, voice.source, seed=0, draws=0)
+    if board is None or not board.labels.is_random:
+        return {}
+    given: dict[int, list[JudgedPair]] = defaultdict(list)
+    for row in board.rows:
+        if row.pair.label is not None:
+            given[row.comparison].append(row.pair)
+    return {
+        comparison: (
+            fmean(each.label or 0.0 for each in pairs),
+            sum(1 / (each.chance or 1) for each in pairs),
+        )
+        for comparison, pairs in given.items()
+    }
+
+
 def _opinions(run: int, name: str, *, personal: bool) -> Iterator[tuple[int, _Said]]:
+    source = PairSource.CORRECTED if name.endswith(CORRECTED_ENDING) else PairSource.JUDGE
     opinions = voice_opinions(run, PERSONAL if personal else BASE)
     for comparison, opinion in opinions.items():
         if opinion.verdict is not None:
             chance = opinion.winner_chance
             confidence = None if chance is None else round(chance, _DIGITS)
-            yield comparison, _Said(name, PairSource.JUDGE, opinion.verdict, confidence)
+            yield comparison, _Said(name, source, opinion.verdict, confidence)
 
 
 def _row(comparison: Comparison, dialogue: list[dict[str, str]], said: _Said) -> Row:

@@ -97,6 +97,51 @@ def test_confidence_is_the_chance_by_log_odds_or_the_share_of_the_ballots(tmp_pa
     assert again(tmp_path, "study") == text_of("study")
 
 
+def corrected(letters, *, withdrawn=0):
+    """By name, corrected rows of a judge who says A throughout, of which some lost their label."""
+    stage = Stage.make(size=len(letters))
+    ann = stage.rater("ann")
+    stage.label(ann, letters)
+    verdicts = "A" * len(letters)
+    stage.tested(ann, stage.distilled(ann), base=verdicts, selected=verdicts)
+    PairwiseLabel.objects.filter(pk__in=PairwiseLabel.objects.all()[:withdrawn]).delete()
+    rows = [row for row in rows_of("study") if row["source"] == "corrected"]
+    assert {row["source"] for row in rows_of("study")} >= {"human", "judge"}
+    return {
+        name: [row for row in rows if row["annotator"] == name]
+        for name in sorted({row["annotator"] for row in rows})
+    }
+
+
+def test_a_judge_s_verdicts_come_corrected_by_the_labels_too(tmp_path):
+    # Of 60 verdicts for A people share 45, of each fold of 12 nine: 36 of 48 elsewhere.
+    found = corrected("AAAAABBBBB" * 3 + "AAAAA" * 6)
+    assert list(found) == ["lexical corrected", "lexical for ann corrected"]
+    told = {(row["verdict"], row["confidence"]) for row in found["lexical corrected"]}
+    assert [len(rows) for rows in found.values()] == [60, 60]
+    assert told == {("A", 0.75)}
+    assert again(tmp_path, "study") == text_of("study")
+
+
+def test_a_judge_whom_people_contradict_is_turned(tmp_path):
+    found = corrected("BBBBBBBBBBAAAAA" * 4)["lexical corrected"]
+    assert {(row["verdict"], row["confidence"]) for row in found} == {("B", 0.666667)}
+    assert {row["chosen_model"] for row in found} == {"beta"}
+    assert again(tmp_path, "study") == text_of("study")
+
+
+@pytest.mark.parametrize(
+    ("letters", "withdrawn", "why"),
+    [
+        ("A" * 49, 0, "fewer than fifty labels"),
+        ("AAAAABBBBB" * 6, 0, "as many agree as do not"),
+        ("A" * 60, 1, "what is left is no random part"),
+    ],
+)
+def test_nothing_is_corrected_without_enough_random_labels_that_tell(letters, withdrawn, why):
+    assert corrected(letters, withdrawn=withdrawn) == {}, why
+
+
 def test_everything_that_a_conversation_has_comes_back(tmp_path):
     dialogue = [
         {"role": "user", "content": "One?"},

@@ -1,6 +1,7 @@
 """Preference pairs as they are exported: prompt, chosen and rejected, who chose, how surely.
 
-A row is what one person or one judge said of a comparison. `confidence` is the probability or the
+A row is what one person or one judge said of a comparison, or what a judge would have said as
+people's labels correct it; that is read as the verdicts of a judge of its own name. `confidence` is the probability or the
 share of the ballots for the chosen response; of 1 no log-odds are made. Where `verdict` does not
 say which response is A it follows from the contents, so that every row means the same comparison.
 """
@@ -21,6 +22,8 @@ from annotation.core.refusals import gettext_noop
 from judging.core.formats.recorded import JUDGE_CHARS, VerdictRecord, recorded
 
 NAME: Final = "preference-pairs"
+CORRECTED_ENDING: Final = " corrected"
+"""Of the name of a judge whose verdicts people's labels corrected."""
 
 _SIDES: Final = ("chosen", "rejected")
 _FLAT: Final = ("scenario", "session", "comparison")
@@ -31,6 +34,7 @@ class PairSource(StrEnum):
 
     HUMAN = "human"
     JUDGE = "judge"
+    CORRECTED = "corrected"
 
 
 def looks_like(row: object) -> bool:

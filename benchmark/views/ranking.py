@@ -462,7 +462,7 @@ def standing_name(standing: Standing) -> str:
     """Why a model has, or has no, rating."""
     return {
         Standing.RATED: _("rated"),
-        Standing.UNBOUNDED: _("unbounded: never lost or never won"),
+        Standing.UNBOUNDED: _("unbounded: never lost, or never won, against the rated models"),
         Standing.NOT_COMPARABLE: _("not comparable: no verdicts connect it to the others"),
     }[standing]
 

@@ -68,8 +68,10 @@ def test_pages_are_only_read(viewer):
 def test_without_a_judge_there_is_nothing_to_correct(viewer):
     assert "nothing to correct" in text(viewer.get(PAGE))
     stage = Stage.make()
-    stage.label(stage.rater("ann"), "AABB")
+    ann = stage.rater("ann")
+    stage.label(ann, "AABB")
     assert "nothing to correct" in text(viewer.get(PAGE))
+    assert "in this annotator's stead yet" in text(viewer.get(f"{PAGE}?annotator={ann.pk}"))
     assert "with learned preferences here yet" in text(viewer.get(PAGE + "?source=selected"))
     assert viewer.get(ROWS + "?model=alpha").status_code == 404
     assert viewer.get(CSV).content.strip() == b""

@@ -140,7 +140,7 @@ def _decided(viewer):
 def test_a_model_that_never_won_has_no_rating(viewer):
     study()
     page = text(viewer.get("/leaderboard/"))
-    assert "unbounded: never lost or never won" in page
+    assert "unbounded: never lost, or never won, against the rated models" in page
     assert "Base judge (lexical)" in page
 
 

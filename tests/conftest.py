@@ -19,6 +19,8 @@ from hypothesis import settings
 
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
+from judging.llm import client
+from judging.llm.transport import Patience
 from judging.services import batches, learned
 from tests.migrated import copy_migrated, create_migrated, drop, remove
 
@@ -61,6 +63,14 @@ def _few_trees() -> Iterator[None]:
     few = partial(Settings, general=GeneralSettings(trees=20))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learned, "Settings", few)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _short_waits() -> Iterator[None]:
+    """Try calls as often as always, with a fiftieth of the waits between tries."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "Patience", partial(Patience, first_wait=0.01))
         yield
 
 

@@ -16,6 +16,7 @@ import argparse
 import asyncio
 import hashlib
 import json
+import math
 import os
 import sys
 import threading
@@ -77,6 +78,7 @@ class FakeLlm:
         self.told: dict[str, Act] = {}  # what to do with a prompt that holds a text
         self.faults, self.seed, self.hang = dict(faults or {}), seed, hang
         self.logprobs, self.port = logprobs, port
+        self.answered, self.most_answers = 0, math.inf  # those beyond wait until it is raised
         # Answers what is no question to a judge, by the model's name and the prompt.
         self.reply: Callable[[str, str], str] = lambda _model, _prompt: "ok"
         self.models: list[dict[str, Any]] | int = [  # as it lists them, or a status
@@ -170,6 +172,9 @@ class FakeLlm:
         cached = self._remember(prompt)
         try:
             await asyncio.sleep(self.latency + act.delay)
+            while self.answered >= self.most_answers:
+                await asyncio.sleep(0.02)
+            self.answered += 1
             if body.get("stream") and act.answers and not act.drop:
                 return await self._stream(request, body, act, prompt, cached)
             return self._respond(request, body, act, prompt, cached)

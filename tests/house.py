@@ -36,6 +36,8 @@ class Module:
     name: str
     text: str
     tree: ast.Module
+    nodes: tuple[ast.AST, ...]
+    """All of the tree, level by level."""
 
     @property
     def lines(self) -> int:
@@ -43,7 +45,7 @@ class Module:
 
     @property
     def classes(self) -> list[ast.ClassDef]:
-        return [node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)]
+        return [node for node in self.nodes if isinstance(node, ast.ClassDef)]
 
 
 def modules(root: Path = ROOT) -> list[Module]:
@@ -55,7 +57,8 @@ def modules(root: Path = ROOT) -> list[Module]:
         text = path.read_text(encoding="utf-8")
         parts = path.relative_to(root).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found.append(Module(path, name, text, ast.parse(text)))
+        tree = ast.parse(text)
+        found.append(Module(path, name, text, tree, tuple(ast.walk(tree))))
     return found
 
 
@@ -109,7 +112,7 @@ def one_importer_files(code: list[Module]) -> list[str]:
 
 
 def _imports(module: Module, names: set[str]) -> Iterator[str]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -135,7 +138,7 @@ def docstring_share(code: list[Module]) -> float:
     functions = [
         node
         for module in code
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     return sum(ast.get_docstring(node) is not None for node in functions) / len(functions)

@@ -277,7 +277,8 @@ def test_an_earlier_distillation_under_the_same_rules_is_taken(study):
 
 def test_what_an_ablation_distils_is_nobody_s_preferences(study):
     dataset, rater = study
-    ablated(study, Vary.DEV_SIZE)
+    ablated(study, Vary.PREFERENCES)
+    assert JudgeRun.objects.filter(kind=RunKind.DISTIL, status="DONE").exists()
     with refuses("run:not-distilled"):
         planned_test(dataset=dataset, annotator=rater, judge="lexical")
 

@@ -25,20 +25,21 @@ def viewer(client):
     return client
 
 
-def study():
-    """Two annotators of eight comparisons: without preferences B always, with them as they said."""
-    stage = Stage.make(scenarios=("Writing", "Code"), size=4)
+def study(*, scenarios=("Writing", "Code")):
+    """Four pairs of two annotators a scenario: without preferences B, with them as they said."""
+    stage = Stage.make(scenarios=scenarios, size=4)
+    part = slice(-4 * len(scenarios), None)
     for name, labels in (("ann", "ABAB" + "AABB"), ("bob", "AABB" + "ABAB")):
         rater = stage.rater(name)
-        stage.label(rater, labels, shown="ORIGINAL")
+        stage.label(rater, labels[part], shown="ORIGINAL")
         stage.tested(
             rater,
             stage.distilled(rater),
-            base="BBBB" + "B?BB",
-            selected=labels,
-            shuffled="BBBB" + "AAAA",
+            base=("BBBB" + "B?BB")[part],
+            selected=labels[part],
+            shuffled=("BBBB" + "AAAA")[part],
         )
-    record(stage, "GPT-4", "AAAAAAAA", "AABBAABB")
+    record(stage, "GPT-4", "AAAAAAAA"[part], "AABBAABB"[part])
     return stage
 
 
@@ -147,26 +148,23 @@ def test_rows_name_annotator_verdict_and_decisions(viewer):
     assert "8 comparisons, 16 labels" in recorded
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
+def test_rows_lead_to_why_the_two_disagree(viewer):
+    study(scenarios=("Code",))
+    for asked in (
         "judge=lexical&voice=base",
         "judge=lexical&voice=selected",
         "judge=lexical&voice=own",
         "judge=GPT-4&way=recorded&voice=base",
-    ],
-)
-def test_rows_lead_to_why_the_two_disagree(viewer, asked):
-    study()
-    rows = viewer.get(f"{ROWS}?{asked}")
-    shown = rows.content.decode()
-    links = re.findall(r'href="(/trust/disagreements/\d+/\d+/[^"]*)"', shown)
-    assert len(links) == len(rows.context["found"].rows) > 0
-    for link, row in zip(links, rows.context["found"].rows, strict=True):
-        page = viewer.get(unescape(link))
-        assert page.status_code == 200
-        assert page.context["found"].run.pk == row.run
-        assert row.annotator in tight(page)
+    ):
+        rows = viewer.get(f"{ROWS}?{asked}")
+        shown = rows.content.decode()
+        links = re.findall(r'href="(/trust/disagreements/\d+/\d+/[^"]*)"', shown)
+        assert len(links) == len(rows.context["found"].rows) > 0, asked
+        for link, row in zip(links, rows.context["found"].rows, strict=True):
+            page = viewer.get(unescape(link))
+            assert page.status_code == 200, link
+            assert page.context["found"].run.pk == row.run, link
+            assert row.annotator in tight(page), link
 
 
 def test_rows_of_a_control_lead_to_its_verdicts(viewer):
@@ -263,9 +261,10 @@ def test_a_newer_run_is_read_before_an_older(viewer):
     assert 'agrees</span><span class="iv">4</span>' in rows
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_an_address_that_means_nothing_is_not_found(viewer):
+    study()
+    known = {"judge": ["lexical"], "voice": ["base"]}
+    for query in (
         "dataset=nope",
         "dataset=a b",
         "of=99999",
@@ -277,16 +276,12 @@ def test_a_newer_run_is_read_before_an_older(viewer):
         "voice=human",
         "scenario=99999",
         "outcome=nope",
-    ],
-)
-def test_an_address_that_means_nothing_is_not_found(viewer, query):
-    study()
-    known = {"judge": ["lexical"], "voice": ["base"]}
-    address = urlencode({**known, **parse_qs(query)}, doseq=True)
-    assert viewer.get(f"{ROWS}?{address}").status_code == 404
-    if query.split("=")[0] in {"dataset", "of", "policy"}:
-        assert viewer.get(f"{JUDGES}?{query}").status_code == 404
-        assert viewer.get(f"{CSV}?{query}").status_code == 404
+    ):
+        address = urlencode({**known, **parse_qs(query)}, doseq=True)
+        assert viewer.get(f"{ROWS}?{address}").status_code == 404, query
+        if query.split("=")[0] in {"dataset", "of", "policy"}:
+            assert viewer.get(f"{JUDGES}?{query}").status_code == 404, query
+            assert viewer.get(f"{CSV}?{query}").status_code == 404, query
 
 
 def test_an_annotator_of_the_dataset_before_means_nothing(viewer):

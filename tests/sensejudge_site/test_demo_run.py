@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
+from datetime import timedelta
 from io import StringIO
 
 import pytest
@@ -40,7 +41,10 @@ def cut_short(run):
         status="PENDING", verdict=None, log_odds=None
     )
     JudgeRun.objects.filter(pk=run.pk).update(
-        status=RunStatus.RUNNING, stage=StageName.JUDGE, finished_at=None
+        status=RunStatus.RUNNING,
+        stage=StageName.JUDGE,
+        finished_at=None,
+        heartbeat_at=timezone.now() - timedelta(hours=1),
     )
 
 

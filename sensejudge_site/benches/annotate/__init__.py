@@ -115,7 +115,8 @@ def _figures(site: Site, plan: Plan) -> Iterator[BenchFigure]:
     with site.server() as server:
         yield BenchFigure("warm_start_s", server.seconds)
         yield from _export(server.port)
-        browsers = [_signed_in(server.port, name_of(each)) for each in range(plan.annotators)]
+        most = max(sessions for sessions, _rounds in plan.crowds)
+        browsers = [_signed_in(server.port, name_of(each)) for each in range(most)]
         tallies = {SINGLE: LoadCounts(), TRIPLE: LoadCounts()}
         yield from _alone(browsers[0], server, plan, tallies[SINGLE])
         for study, name in ((SINGLE, ""), (TRIPLE, "overlap3_")):

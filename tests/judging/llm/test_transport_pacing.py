@@ -24,6 +24,11 @@ def test_after_the_last_try_there_is_no_wait():
     assert Patience(tries=2).wait(2, retry_after=None, rng=random.Random(0)) is None
 
 
+def test_a_server_that_is_only_starting_is_waited_for_and_a_dead_one_given_up_within_seconds():
+    waits = [Patience().wait(n, retry_after=None, rng=random.Random(0)) for n in range(1, 6)]
+    assert (waits[4:], 3.75 <= sum(waits[:4]) <= 7.5) == ([None], True)
+
+
 def test_what_the_endpoint_asks_for_is_honoured_or_given_up():
     patience = Patience(first_wait=0.5, longest_retry_after=90)
     wait = patience.wait(1, retry_after=40, rng=random.Random(0))

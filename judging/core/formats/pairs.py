@@ -1,9 +1,10 @@
 """Preference pairs as they are exported: prompt, chosen and rejected, who chose, how surely.
 
 A row is what one person or one judge said of a comparison, or what a judge would have said as
-people's labels correct it; that is read as the verdicts of a judge of its own name. `confidence` is the probability or the
-share of the ballots for the chosen response; of 1 no log-odds are made. Where `verdict` does not
-say which response is A it follows from the contents, so that every row means the same comparison.
+people's labels correct it; that is read as the verdicts of a judge of its own name. `confidence`
+is the probability or the share of the ballots for the chosen response; of 1 no log-odds are made.
+Where `verdict` does not say which response is A it follows from the contents, so that every row
+means the same comparison.
 """
 
 from __future__ import annotations

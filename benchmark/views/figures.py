@@ -259,7 +259,7 @@ def source_name(source: Source, judge: str, *, voted: bool) -> str:
         Source.SUBSET: selected,
         Source.BASE: _("Base judge (%(judge)s)"),
         Source.DRAWN: _("Judge with preferences drawn at random (%(judge)s)"),
-    }[source] % {"judge": judge}
+    }[source] % {"judge": judge or _("none yet")}
 
 
 def method_name(method: RatingMethod) -> str:

@@ -85,7 +85,7 @@ def test_a_table_for_readers(battles):
     path = battles(*[("x", "y", "tie"), ("x", "y", "model_a"), ("x", "y", "model_b")] * 4)
     printed = leaderboard("--battles", path, "--bootstrap", 0)
     assert printed.splitlines()[1].split() == ["1", "x", "1000.0", "12"]
-    assert "Bradley-Terry on 12 comparisons of 12 sessions; 0 of 0 bootstrap draws" in printed
+    assert "Bradley-Terry on 12 comparisons of 12 sessions; no intervals: --bootstrap 0" in printed
 
 
 def test_battles_of_one_session_are_drawn_together(tmp_path):

@@ -471,6 +471,8 @@ def _draws(ranking: Ranking) -> str:
         return f"too few sessions for intervals: about {ranking.missing} more are needed"
     if ranking.ties_alone:
         return "no intervals: in every comparison both models got as many verdicts"
+    if not ranking.draws:
+        return "no intervals: --bootstrap 0"
     return (
         f"{ranking.bounded_draws:,} of {counted(ranking.draws, 'bootstrap draw')} "
         f"with finite ratings, seed {ranking.seed}"

@@ -302,22 +302,29 @@ def languages_of_sessions(dataset_id: int) -> tuple[str, ...]:
     codes = Session.objects.filter(dataset=dataset_id).order_by().values_list("language").distinct()
     named = {primary_language(code) for (code,) in codes}
     if "" in named:
-        named.update(_detected(dataset_id, most=_LOOKED_AT).values())
+        rows = Session.objects.filter(dataset=dataset_id)
+        named.update(_detected(rows, most=_LOOKED_AT).values())
     return tuple(sorted(named - {""}))
 
 
 def session_languages(dataset_id: int) -> dict[int, str]:
     """The primary language of each session: as imported, else as its first message is written."""
-    codes = Session.objects.filter(dataset=dataset_id).values_list("pk", "language")
+    sessions = Session.objects.filter(dataset=dataset_id)
+    codes = sessions.values_list("pk", "language")
     named = {key: primary_language(code) for key, code in codes}
-    return named | (_detected(dataset_id) if "" in named.values() else {})
+    return named | (_detected(sessions) if "" in named.values() else {})
 
 
-def _detected(dataset_id: int, *, most: int | None = None) -> dict[int, str]:
+def languages_written(session_ids: QuerySet[Any, Any]) -> set[str]:
+    """The languages of those of some sessions that name none. One query."""
+    return set(_detected(Session.objects.filter(pk__in=session_ids)).values())
+
+
+def _detected(sessions: QuerySet[Session], *, most: int | None = None) -> dict[int, str]:
     """The language of each session that names none, by the beginning of its first user message."""
     first = Turn.objects.filter(session=OuterRef("pk"), user_message__isnull=False)
     rows = (
-        Session.objects.filter(dataset=dataset_id, language="")
+        sessions.filter(language="")
         .order_by("pk")
         .annotate(opening=Subquery(first.order_by("position").values("user_message")[:1]))
         .values_list("pk", Substr(Coalesce("opening", Value("")), 1, _DETECTED_FROM))

@@ -197,7 +197,10 @@ class _Judged(NamedTuple):
 
 
 def _judged(part: _Part) -> Iterator[tuple[_Compared, dict[str, _Judged]]]:
-    """What each run said of each comparison by order, in the order of comparisons and runs."""
+    """What each judge said of each comparison by order, in the order of comparisons and runs.
+
+    Of several runs of one judge the last that has a verdict there.
+    """
     pairs = list(part.compared())
     found: dict[int, dict[int, dict[str, _Judged]]] = defaultdict(lambda: defaultdict(dict))
     rows = Judgment.objects.filter(
@@ -213,14 +216,19 @@ def _judged(part: _Part) -> Iterator[tuple[_Compared, dict[str, _Judged]]]:
         said = _Judged(run, name, order, status, verdict, log_odds, reply or raw)
         found[comparison][run][order] = said
     for pair in pairs:
+        heard: dict[str, dict[str, _Judged]] = {}
         for own in found.get(pair.row.pk, {}).values():
+            name = next(iter(own.values())).judge
+            if name not in heard or any(each.verdict is not None for each in own.values()):
+                heard[name] = own
+        for own in heard.values():
             yield pair, own
 
 
 def _pair_judgments(dataset: Dataset) -> Iterator[Row]:
     for part in _parts(dataset):
         for pair, said in _judged(part):
-            games = [said[order] for order in (Order.ORIGINAL, Order.SWAPPED) if order in said]
+            games = [said[order] for order in said if order in (Order.ORIGINAL, Order.SWAPPED)]
             if games:
                 yield _games(pair, games)
 
@@ -262,7 +270,7 @@ def _reply(status: str, raw: str) -> str:
 def _single_judgments(dataset: Dataset) -> Iterator[Row]:
     for part in _parts(dataset):
         responses = {row.pk: row for rows in part.texts.responses.values() for row in rows}
-        found: dict[int, list[Any]] = defaultdict(list)
+        found: dict[int, dict[str, Any]] = defaultdict(dict)
         rows = ResponseScore.objects.filter(response__in=list(responses), scale=GRADE_SCALE)
         there = rows.exclude(status=JudgmentStatus.PENDING).order_by("run_id", "pk")
         for score in there.values_list(
@@ -276,15 +284,18 @@ def _single_judgments(dataset: Dataset) -> Iterator[Row]:
             ),
             "call__reply",
         ):
-            found[score[0]].append(score)
+            name = _asked(score[1], score[2])
+            if name not in found[score[0]] or score[3] is not None:  # of several runs, the last
+                found[score[0]][name] = score[3:]
         for session in part.sessions:
             for turn in part.turns(session):
                 for response in part.responses(turn):
-                    for _pk, judge, prompt, value, status, raw, reply in found.get(response.pk, ()):
+                    own = found.get(response.pk, {})
+                    for judge, (value, status, raw, reply) in own.items():
                         yield {
                             "question_id": _question(session),
                             "model": response.model,
-                            "judge": _judge(_asked(judge, prompt), _SINGLE),
+                            "judge": _judge(judge, _SINGLE),
                             "judgment": _reply(status, reply or raw),
                             "score": -1 if value is None else value,
                             "turn": turn.position + 1,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from django.db.models import QuerySet
+
+from annotation.queries.datasets import languages_written
 from judging.core.prompts import prompt_language
 from judging.models import (
     InducedRubric,
@@ -25,15 +28,17 @@ _DISTIL = "distil_"
 _PAIR = "judge_pair"
 _REMINDER = "remind_"
 _BASE = "_base"
-_SESSION = "comparison__turn__session__language"
+_SESSION = "comparison__turn__session"
+_RESPONSE = "response__turn__session"
 
 
 def asked_labels(run: JudgeRun) -> list[str]:
     """The labels of the prompts that a run asked, or still has to, in order.
 
     A judge is given the prompts of its kind in every language; asked are those in the languages of
-    the run's own rows: of distillations those that its preferences were written by, and with or
-    without a preference as its verdicts were given. Reminders are asked by second tries alone.
+    the run's own rows, as their sessions name them or, where these name none, begin: of
+    distillations those that its preferences were written by, and with or without a preference as
+    its verdicts were given. Reminders are asked by second tries alone.
     """
     asked = run.config.get("judge") or {}
     given: Mapping[str, Any] = asked.get("prompts", {}) if isinstance(asked, dict) else {}
@@ -46,7 +51,7 @@ def asked_labels(run: JudgeRun) -> list[str]:
     if run.kind == RunKind.CHECK:
         trials = InjectionTrial.objects.filter(check_run__run=run)
         pairs = trials.order_by().values_list("check_run__pairs", flat=True)[:1]
-        languages = _prompt_languages(each["language"] for own in pairs for each in own)
+        languages = _prompt_languages([each["language"] for own in pairs for each in own])
         return _kept(given, languages, base=languages, other=set())
     if run.kind == RunKind.GENERATE:
         return sorted(given)
@@ -55,15 +60,20 @@ def asked_labels(run: JudgeRun) -> list[str]:
 
 def _of_comparisons(run: JudgeRun, given: Mapping[str, Any]) -> list[str]:
     judged = Judgment.objects.filter(run=run).order_by()
-    rows = list(judged.values_list(_SESSION, "preference__kind").distinct())
-    base = _prompt_languages(one for one, kind in rows if kind == PreferenceKind.EMPTY)
-    other = _prompt_languages(one for one, kind in rows if kind != PreferenceKind.EMPTY)
+    rows = list(judged.values_list(f"{_SESSION}__language", "preference__kind").distinct())
+    plain = judged.filter(preference__kind=PreferenceKind.EMPTY)
+    base = _prompt_languages(
+        [one for one, kind in rows if kind == PreferenceKind.EMPTY], plain.values(_SESSION)
+    )
+    personal = judged.exclude(preference__kind=PreferenceKind.EMPTY)
+    other = _prompt_languages(
+        [one for one, kind in rows if kind != PreferenceKind.EMPTY], personal.values(_SESSION)
+    )
     graded = ResponseScore.objects.filter(run=run).order_by()
     languages = base | other
     if run.kind == RunKind.GRADE:
-        languages |= _prompt_languages(
-            graded.values_list("response__turn__session__language", flat=True).distinct()
-        )
+        said = graded.values_list(f"{_RESPONSE}__language", flat=True).distinct()
+        languages |= _prompt_languages(list(said), graded.values(_RESPONSE))
     written = Preference.objects.filter(run=run).order_by()
     distilled = {
         prompt.label
@@ -94,14 +104,17 @@ def _kept(
 
 def _of_satisfaction(run: JudgeRun, given: Mapping[str, Any]) -> list[str]:
     scored = SatisfactionJudgment.objects.filter(run=run).order_by()
-    turns = scored.values_list("response__turn__session__language", "session__language").distinct()
-    languages = _prompt_languages(one for row in turns for one in row if one)
+    turns = scored.values_list(f"{_RESPONSE}__language", "session__language").distinct()
+    languages: set[str] = set()
+    for told, path in zip(zip(*turns, strict=True), (_RESPONSE, "session"), strict=False):
+        named = [one for one in told if one is not None]
+        languages |= _prompt_languages(named, scored.values(path))
     built = UserMemory.objects.filter(run=run).order_by().values_list("language", flat=True)
     induced = InducedRubric.objects.filter(run=run).order_by().values_list("language", flat=True)
     of_rows = {
-        "build_memory": _prompt_languages(built.distinct()),
-        "spur_extract": _prompt_languages(induced.distinct()),
-        "spur_condense": _prompt_languages(induced.distinct()),
+        "build_memory": _prompt_languages(list(built.distinct())),
+        "spur_extract": _prompt_languages(list(induced.distinct())),
+        "spur_condense": _prompt_languages(list(induced.distinct())),
     }
     found = []
     for label in sorted(given):
@@ -111,5 +124,11 @@ def _of_satisfaction(run: JudgeRun, given: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _prompt_languages(languages: Iterable[str]) -> set[str]:
-    return {prompt_language(one) for one in languages}
+def _prompt_languages(
+    languages: Collection[str], sessions: QuerySet[Any, Any] | None = None
+) -> set[str]:
+    """Of languages as sessions name them; of those that name none as they are written."""
+    named = {one for one in languages if one}
+    if "" in languages and sessions is not None:
+        named |= languages_written(sessions)
+    return {prompt_language(one) for one in named}

@@ -54,6 +54,13 @@ def test_a_manager_keeps_what_the_page_shows_and_comes_to_its_address(manager):
     assert "No snapshots yet" in text(manager.get("/snapshots/?dataset=other"))
 
 
+def test_the_choice_of_another_snapshot_is_not_printed(manager, kept):
+    """Filters are printed as what a page shows; this one says nothing of the snapshot."""
+    manager.post(f"{KEEP}?dataset=study&method=elo")
+    shown = text(manager.get(kept))
+    assert f'<form class="filters actions" method="get" action="{kept}compare/">' in shown
+
+
 def test_a_trust_page_is_kept(manager):
     _stage, ann, _bob = study()
     assert KEEP_TRUST in text(manager.get(f"/trust/?annotator={ann.pk}"))

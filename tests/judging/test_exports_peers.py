@@ -10,7 +10,7 @@ from annotation.exports import ExportFormat
 from annotation.models import Comparison, Dataset
 from judging.core.formats.detect import ALL_FORMATS
 from judging.exports import EXPORTS
-from judging.models import Judgment
+from judging.models import Judgment, ResponseScore
 from judging.services.recorded import import_any
 from tests.annotation.records import import_rows, pair
 from tests.factory import make_call, make_judgment, make_preference, make_run
@@ -146,8 +146,50 @@ def test_a_judge_asked_by_several_prompts_is_as_many_judges(tmp_path):
         for each in judgments:
             preference = each.preference
             make_judgment(run, each.comparison, preference, order=each.order, verdict=verdict)
-    told = [(row["judge"], row["g1_winner"]) for row in rows_of("mtbench_pairs")]
-    assert told[1:] == list(zip(ways.values(), ("model_2", "model_1", "model_1"), strict=True))
+    told = {str(row["judge"]): row["g1_winner"] for row in rows_of("mtbench_pairs")}
+    winners = ("model_2", "model_1", "model_1")
+    assert told == dict(zip(map(str, ways.values()), winners, strict=True))
+
+
+@pytest.mark.parametrize(("again", "winner"), [("B", "model_2"), ("FAILED", "model_1")])
+def test_of_several_runs_of_a_judge_the_last_that_has_a_verdict_is_told(tmp_path, again, winner):
+    judged(tmp_path, [("ORIGINAL", "A"), ("SWAPPED", "A")], judge="gpt")
+    run = make_run(Dataset.objects.get(), judge="gpt")
+    state = {"verdict": again} if again == "B" else {"status": again, "error_code": "x"}
+    for each in list(Judgment.objects.order_by("pk")):
+        make_judgment(run, each.comparison, each.preference, order=each.order, **state)
+    [row] = rows_of("mtbench_pairs")
+    assert (row["g1_winner"], row["g2_winner"]) == (winner, winner)
+    [row] = rows_of("alpaca_annotations")
+    assert row["preference"] == (2 if again == "B" else 1)
+
+
+def test_of_several_runs_that_graded_a_response_the_last_grade_is_told(tmp_path):
+    for name in GOLDEN["mtbench_singles"]:
+        take(golden(name), "data")
+    told = rows_of("mtbench_singles")
+    first = ResponseScore.objects.filter(value__isnull=False).order_by("pk").first()
+    run = make_run(Dataset.objects.get(), judge=first.run.judge, config=first.run.config)
+    ResponseScore.objects.create(
+        run=run, response=first.response, scale=first.scale, status="DONE", value=1.0, raw="[[1]]"
+    )
+    again = rows_of("mtbench_singles")
+    assert len(again) == len(told)
+    assert [row["score"] for row in again if row["judgment"] == "[[1]]"] == [1]
+
+
+def test_the_first_game_of_a_file_stays_the_first(tmp_path):
+    """The models of a comparison stand by their names, those of a file as its games were played."""
+    for name in GOLDEN["mtbench_pairs"][:2]:
+        take(golden(name), "data")
+    [row, *_others] = map(json.loads, golden("fastchat-pairs").read_text().splitlines())
+    models = sorted((row["model_1"], row["model_2"]), reverse=True)
+    played = {**row, "judge": ["gpt-4", "pair"], "model_1": models[0], "model_2": models[1]}
+    path = tmp_path / "turned.jsonl"
+    path.write_text(json.dumps(played))
+    take(path, "data", "fastchat-pairs")
+    [told] = rows_of("mtbench_pairs")
+    assert {**played, **told} == played
 
 
 def test_votes_of_the_arena_name_first_what_was_shown_first(tmp_path):

@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.core.conversations import Message, Speaker
-from annotation.models import Session
-from judging.core.rules import JudgePrompt
+from annotation.models import Session, Turn
+from judging.core.rules import JudgePrompt, Level, SatisfactionSettings
 from judging.queries.asked_prompts import asked_labels
 from judging.services.injection import TriedPair
 from judging.services.kinds import start
@@ -53,8 +53,17 @@ def test_the_base_judge_is_asked_without_a_preference_in_the_languages_of_the_se
     assert asked_labels(run) == ["judge_pair_base.v1.zh"]
 
 
+def test_a_session_that_names_no_language_is_asked_in_that_of_its_first_message(study):
+    run = start_test_run(**study, with_sets=False)
+    Session.objects.update(language="")
+    assert asked_labels(run) == ["judge_pair_base.v1.en"]
+    Turn.objects.update(user_message="请写一封感谢信")
+    assert asked_labels(run) == ["judge_pair_base.v1.zh"]
+
+
 def test_the_database_sends_what_differs_and_not_every_row(study):
     run = start_distillation(**study)
+    Session.objects.update(language="en")
     with CaptureQueriesContext(connection) as asked:
         asked_labels(run)
     tables = ("judging_judgment", "judging_preference")
@@ -86,6 +95,19 @@ def test_scoring_asks_in_the_languages_of_its_turns_and_histories(language):
     labels = asked_labels(run)
     assert {label.split(".")[2] for label in labels} == {language}
     assert f"build_memory.v1.{language}" in labels
+
+
+@pytest.mark.parametrize("level", list(Level))
+def test_scoring_of_sessions_that_name_no_language_asks_as_they_are_written(level):
+    whole = level is Level.SESSION
+    dataset = make_ratings(people=2, language="zh", sessions=whole)
+    Session.objects.update(language="")
+    run = start_satisfaction_run(
+        dataset=dataset, judge=make_endpoint().name, settings=SatisfactionSettings(level=level)
+    )
+    asked = "score_session.v1.zh" if whole else "score_turn.v1.zh"
+    assert {label.split(".")[2] for label in asked_labels(run)} == {"zh"}
+    assert asked in asked_labels(run)
 
 
 def test_a_check_asks_without_preferences_in_the_languages_of_its_pairs():

@@ -44,7 +44,7 @@ from benchmark.core.model_satisfaction import (
 from benchmark.queries.annotators import with_asked
 from benchmark.queries.choices import DatasetChoice, ScenarioChoice, picked, scenarios
 from benchmark.queries.satisfaction import with_ratings
-from judging.models import JudgeRun, RunKind, RunStatus, SatisfactionJudgment
+from judging.models import JudgeRun, RunKind, RunStatus, RunUnit, SatisfactionJudgment
 
 ROWS_A_PAGE: Final = 50
 _OPENING: Final = 120
@@ -227,12 +227,13 @@ def _datasets() -> tuple[DatasetChoice, ...]:
 
 
 def _runs(dataset: int) -> tuple[EvaluatorChoice, ...]:
-    """The finished runs with a score, the newest first."""
+    """The finished runs with a score, the newest first; last the steps of others, as replays."""
     done = SatisfactionJudgment.objects.filter(run=OuterRef("pk"), status=JudgmentStatus.DONE)
     rows = JudgeRun.objects.filter(
         Exists(done), dataset=dataset, kind=RunKind.SATISFACTION, status=RunStatus.DONE
     )
-    told = rows.annotate(asked=KT("config__variant")).order_by("-pk")
+    step = RunUnit.objects.filter(child=OuterRef("pk"), reused=False)
+    told = rows.annotate(asked=KT("config__variant"), step=Exists(step)).order_by("step", "-pk")
     return tuple(
         EvaluatorChoice(pk, judge, asked or "", created)
         for pk, judge, asked, created in told.values_list("pk", "judge", "asked", "created_at")

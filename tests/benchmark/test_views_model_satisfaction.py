@@ -10,7 +10,7 @@ from django.utils import timezone
 from annotation.models import SessionQuestionnaire, Study
 from annotation.services.datasets import state_sampling
 from benchmark.core.model_satisfaction import answer_name
-from judging.models import SatisfactionJudgment
+from judging.models import RunUnit, SatisfactionJudgment
 from tests.factory import (
     make_claim,
     make_dataset,
@@ -212,6 +212,16 @@ def test_an_evaluator_s_scores_are_said_to_be_its_own(viewer):
     assert viewer.get(PAGE + "?voice=judge").context["board"].run.id == newer.pk
     asked = viewer.get(f"{PAGE}?voice=judge&run={run.pk}")
     assert {row.mean.value for row in models(asked).values()} == {4.0}
+
+
+def test_scores_that_a_replay_took_are_not_those_to_begin_with(viewer):
+    dataset = ratings()
+    run, step = scored(dataset), scored(dataset, score=2)
+    replay = make_run(dataset, kind="REPLAY", judge="lexical", status="DONE")
+    RunUnit.objects.create(run=replay, position=0, name="score", plan={}, child=step)
+    assert viewer.get(PAGE + "?voice=judge").context["board"].run.id == run.pk
+    asked = viewer.get(f"{PAGE}?voice=judge&run={step.pk}")
+    assert asked.context["board"].run.id == step.pk
 
 
 def test_scores_of_what_nobody_rated_stand_alone(viewer):

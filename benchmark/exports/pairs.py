@@ -160,6 +160,9 @@ def _labels_that_count(dataset: Dataset, voice: _Voice) -> dict[int, tuple[float
     They are those by which the leaderboard corrects the judge's win rates.
     """
     owner = None if voice.annotator is None else voice.annotator.pk
+    given_here = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset)
+    if owner is not None and not given_here.filter(annotator=owner).exists():
+        return {}  # they labelled elsewhere
     question = LeaderboardQuestion(dataset=dataset.slug, judge=voice.judge, annotator=owner)
     board = corrected_board(question, voice.source, seed=0, draws=0)
     if board is None or not board.labels.is_random:

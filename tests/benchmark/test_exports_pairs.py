@@ -142,6 +142,12 @@ def test_nothing_is_corrected_without_enough_random_labels_that_tell(letters, wi
     assert corrected(letters, withdrawn=withdrawn) == {}, why
 
 
+def test_a_judge_in_the_stead_of_who_labelled_elsewhere_is_not_corrected():
+    judged()
+    PairwiseLabel.objects.filter(annotator__username="study:ann").delete()
+    assert {row[0] for row in said("study")} == {"bob", "lexical", "lexical for study:ann"}
+
+
 def test_everything_that_a_conversation_has_comes_back(tmp_path):
     dialogue = [
         {"role": "user", "content": "One?"},

@@ -44,6 +44,7 @@ def test_a_persons_row_is_a_label():
     assert told == ("c", "ann", Verdict.B, 2)
 
 
+@pytest.mark.parametrize("source", ["judge", "corrected"])
 @pytest.mark.parametrize(
     ("verdict", "confidence", "log_odds"),
     [
@@ -55,8 +56,8 @@ def test_a_persons_row_is_a_label():
         ("B", None, None),
     ],
 )
-def test_a_judges_row_is_a_combined_verdict(verdict, confidence, log_odds):
-    given = row(source="judge", annotator="gpt (x)", verdict=verdict, confidence=confidence)
+def test_a_judges_row_is_a_combined_verdict(source, verdict, confidence, log_odds):
+    given = row(source=source, annotator="gpt (x)", verdict=verdict, confidence=confidence)
     session = record_of(given, parse)
     assert session.turns[1].comparisons[0].labels == ()
     [said] = session.verdicts
@@ -79,7 +80,7 @@ def test_without_letters_both_ways_round_are_one_comparison():
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"source": "corrected"}, "source"),
+        ({"source": "somebody"}, "source"),
         ({"source": ...}, "source"),
         ({"scenario": ...}, "scenario"),
         ({"verdict": "TIE"}, "verdict"),

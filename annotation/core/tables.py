@@ -89,7 +89,7 @@ def csv_lines(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
             yield before + record(_cells(row.own.values()))
         else:
             before, head = "", None
-            yield record([cell(row.get(column)) for column in columns])
+            yield record(_cells(map(row.get, columns)))
 
 
 def _quoted(value: str | float) -> str:

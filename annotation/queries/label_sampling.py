@@ -169,7 +169,7 @@ def _begun(
     if not studies:
         return {}, (), ()
     items = _items(studies, kind)
-    sessions = _sessions(dataset) if kind is StudyKind.PAIRWISE and items else {}
+    sessions = sessions_of_comparisons(dataset) if kind is StudyKind.PAIRWISE and items else {}
     found: dict[int | None, _Begun] = {}
     unfinished, unknown = [], []
     for study in Study.objects.filter(pk__in=items.keys()).order_by("name"):
@@ -241,8 +241,8 @@ def _has_chances(
     return known and study.kind == StudyKind.PAIRWISE and _could_draw(study, targets, scenario)
 
 
-def _sessions(dataset: int) -> dict[int, int]:
-    """The session of each comparison."""
+def sessions_of_comparisons(dataset: int) -> dict[int, int]:
+    """The session of each comparison of a dataset. One query."""
     rows = Comparison.objects.filter(turn__session__dataset=dataset)
     return dict(rows.values_list("pk", "turn__session_id"))
 

@@ -20,6 +20,7 @@ from annotation.exports.export import Export
 from annotation.exports.sessions import dialogues_before
 from annotation.exports.streams import in_order
 from annotation.models import Comparison, Dataset, PairwiseLabel, Response, User
+from annotation.queries.label_sampling import sessions_of_comparisons
 from annotation.queries.participants import names_of
 from benchmark.core.corrected_pairs import FEWEST_LABELS, JudgedWinner, corrected_confidences
 from benchmark.core.corrected_ranking import JudgedPair
@@ -134,8 +135,7 @@ def _corrected(dataset: Dataset, voice: _Voice, decided: Mapping[int, _Said]) ->
     won = {key: said for key, said in decided.items() if said.verdict is not Verdict.TIE}
     if len(labels.keys() & won.keys()) < FEWEST_LABELS:
         return {}
-    there = Comparison.objects.filter(turn__session__dataset=dataset)
-    sessions = dict(there.values_list("pk", "turn__session_id"))
+    sessions = sessions_of_comparisons(dataset.pk)
     rows = []
     for key, said in won.items():
         for_a, weight = labels.get(key, (None, 1.0))

@@ -25,7 +25,7 @@ from annotation.queries.participants import names_of
 from benchmark.core.corrected_pairs import FEWEST_LABELS, JudgedWinner, corrected_confidences
 from benchmark.core.corrected_ranking import JudgedPair
 from benchmark.core.trust import BASE, PERSONAL
-from benchmark.queries.corrected import corrected_board
+from benchmark.queries.corrected import labelled_rows
 from benchmark.queries.evidence import voice_opinions
 from benchmark.queries.ranking import LeaderboardQuestion, Source, leaderboard_scope, runs_of
 from judging.core.formats.pairs import CORRECTED_ENDING, PairSource
@@ -164,13 +164,9 @@ def _labels_that_count(dataset: Dataset, voice: _Voice) -> dict[int, tuple[float
     if owner is not None and not given_here.filter(annotator=owner).exists():
         return {}  # they labelled elsewhere
     question = LeaderboardQuestion(dataset=dataset.slug, judge=voice.judge, annotator=owner)
-    board = corrected_board(question, voice.source, seed=0, draws=0)
-    if board is None or not board.labels.is_random:
-        return {}
     given: dict[int, list[JudgedPair]] = defaultdict(list)
-    for row in board.rows:
-        if row.pair.label is not None:
-            given[row.comparison].append(row.pair)
+    for row in labelled_rows(question, voice.source):
+        given[row.comparison].append(row.pair)
     return {
         comparison: (
             fmean(each.label or 0.0 for each in pairs),

@@ -119,12 +119,10 @@ def corrected_board(
     Raises:
         Refused: something asked for does not exist.
     """
-    scope = leaderboard_scope(question)
-    judge = latest_judge(scope, source) if scope.dataset else ""
-    judged = _judged(scope, source, judge) if judge else []
-    if scope.dataset is None or not judged:
+    told = _told(question, source)
+    if told is None:
         return None
-    rows, labels = _rows(scope, source, judge, judged)
+    scope, judge, judged, rows, labels = told
     pairs = [row.pair for row in rows]
     ranks = labels.is_random and draws > 0
     ranking = corrected_ranking(pairs, draws=draws, seed=seed) if ranks else None
@@ -145,6 +143,18 @@ def corrected_board(
         labels=labels,
         rows=tuple(rows),
     )
+
+
+def labelled_rows(question: LeaderboardQuestion, source: Source) -> list[CorrectedRow]:
+    """The rows with the labels that correct a judge; none where they are no random part.
+
+    Raises:
+        Refused: something asked for does not exist.
+    """
+    told = _told(question, source)
+    if told is None or not told.labels.is_random:
+        return []
+    return [row for row in told.rows if row.pair.label is not None]
 
 
 def corrected_page(
@@ -175,6 +185,26 @@ def dataset_corrected(
             "leaderboard:not-judged", f"no judge has verdicts on comparisons of {slug} to correct"
         )
     return found
+
+
+class _Told(NamedTuple):
+    """What a judge and people said in scope, and which of people's labels count."""
+
+    scope: LeaderboardScope
+    judge: str
+    judged: Sequence[_Judged]
+    rows: Sequence[CorrectedRow]
+    labels: RandomLabels
+
+
+def _told(question: LeaderboardQuestion, source: Source) -> _Told | None:
+    """None where no judge said anything of a comparison in scope."""
+    scope = leaderboard_scope(question)
+    judge = latest_judge(scope, source) if scope.dataset else ""
+    judged = _judged(scope, source, judge) if judge else []
+    if scope.dataset is None or not judged:
+        return None
+    return _Told(scope, judge, judged, *_rows(scope, source, judge, judged))
 
 
 def _judged(scope: LeaderboardScope, source: Source, judge: str) -> list[_Judged]:

@@ -8,7 +8,7 @@ left out of the report, and joins it where the run is retried.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -194,8 +194,7 @@ def _candidates(request: ReplayRequest) -> list[Candidate]:
             if endpoint is not None or (model, context.variant) in stored
         ]
         if not own:
-            message = f"{word!r} is no endpoint, and no response of a model of that name is there"
-            raise Refused("replay:unknown-candidate", message)
+            raise Refused("replay:unknown-candidate", _why_none(word, model, stored))
         found += own
     if not found:
         raise Refused("replay:no-candidate")
@@ -208,6 +207,13 @@ def _candidates(request: ReplayRequest) -> list[Candidate]:
         for each in found
     ]
     return list(dict.fromkeys(told))
+
+
+def _why_none(word: str, model: str, stored: Collection[tuple[str, str]]) -> str:
+    there = [each.word for each in GenerationContext if (model, each.variant) in stored]
+    if there:
+        return f"{model!r} has responses only with the context {' or '.join(there)}: ask for it"
+    return f"{word!r} is no endpoint, and no response of a model of that name is there"
 
 
 def _endpoint(name: str) -> ModelEndpoint | None:

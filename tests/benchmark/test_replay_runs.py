@@ -364,6 +364,9 @@ def test_what_cannot_be_replayed_is_refused(dataset):
     with pytest.raises(Refused, match="is no endpoint"):
         plan_replay(ReplayRequest(empty, "lexical", ["long"]))
     make_stored(empty)
+    other = (GenerationContext.MEMORY,)
+    with pytest.raises(Refused, match="'long' has responses only with the context prefix"):
+        plan_replay(ReplayRequest(empty, "lexical", ["long"], other))
     with pytest.raises(Refused) as refused:
         plan_replay(ReplayRequest(empty, "lexical", ["long"], items=items_named("hard")))
     assert refused.value.code == "replay:no-turns"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from annotation.core.choices import LabelledEnum
@@ -106,6 +106,10 @@ def _is_read_otherwise(was: object, now: object) -> bool:
     return any(one > other for one, other in zip(fewer, more, strict=True))
 
 
+def _as_filed(column: str, row: Mapping[str, Any]) -> str:
+    return str(row.get(column) or "")
+
+
 def figure_differences(kind: SnapshotKind, was: Figures, now: Figures) -> list[SnapshotChange]:
     """Which figures are not exactly as they were: `alpha: rating`; a row that came or went whole.
 
@@ -130,21 +134,33 @@ def figure_differences(kind: SnapshotKind, was: Figures, now: Figures) -> list[S
 
 
 def named_rows(
-    kind: SnapshotKind, was: Figures, now: Figures
+    kind: SnapshotKind,
+    was: Figures,
+    now: Figures,
+    *,
+    told: Callable[[str, Mapping[str, Any]], str] = _as_filed,
 ) -> list[tuple[str, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
     """Each row's name with the row of one table and that of the other, in the order of the first.
 
     A page of one kind of verdict names its models alone, one of several `alpha, human`.
+
+    Args:
+        kind: of the page.
+        was: the rows of one table.
+        now: the rows of the other.
+        told: how a column of a row is called in its name, "" to leave it out.
     """
     columns = KEYS[kind]
     first_table, second_table = (
         {tuple(row.get(each) for each in columns): row for row in rows} for rows in (was, now)
     )
+    both = {**second_table, **first_table}
     keys = list({**first_table, **second_table})
-    told = [place for place, values in enumerate(zip(*keys, strict=True)) if len(set(values)) > 1]
+    values = zip(columns, zip(*keys, strict=True), strict=bool(keys))
+    named = dict.fromkeys((columns[0], *(name for name, own in values if len(set(own)) > 1)))
     return [
         (
-            ", ".join(str(key[place]) for place in dict.fromkeys((0, *told)) if key[place]),
+            ", ".join(filter(None, (told(column, both[key]) for column in named))),
             first_table.get(key),
             second_table.get(key),
         )

@@ -171,7 +171,7 @@ _Columns = tuple[FigureColumn, ...]
 def figure_tables(snapshot: Snapshot) -> list[tuple[_Columns, list[_ReadRow]]]:
     """The tables that have rows, each with its columns; of win rates the rating is a share."""
     kind = SnapshotKind(snapshot.kind)
-    named = named_rows(kind, snapshot.figures, snapshot.figures)
+    named = named_rows(kind, snapshot.figures, snapshot.figures, told=row_word)
     found = []
     by_share = snapshot.question.get("method") == RatingMethod.WIN_RATE.value
     for lead, *others in _TABLES[kind]:
@@ -262,6 +262,31 @@ _VOICES: Final = {
     Voice.JUDGE: gettext_noop("judge"),
     Voice.CORRECTED: gettext_noop("corrected"),
 }
+
+
+_ROLES: Final = {
+    "control": gettext_noop("Control: the original responses, scored again"),
+    "stated": gettext_noop("Original responses, as users rated them"),
+}
+_FIGURES: Final = {
+    "mean": gettext_noop("mean score"),
+    "dissatisfied": gettext_noop("dissatisfied"),
+    "agreement": gettext_noop("agreement"),
+}
+
+
+def row_word(column: str, row: Mapping[str, Any]) -> str:
+    """How a page calls what tells a row from others; what has no words stays as it is."""
+    value = str(row.get(column) or "")
+    if column in {"candidate", "role"} and row["role"] in _ROLES:
+        return _(_ROLES[row["role"]]) if column == "candidate" else ""
+    if column == "role":
+        return ""  # a candidate, as its name says
+    if column == "source":
+        return _(_SOURCES[Source(value)])
+    if column == "figure" and value:
+        return _(_FIGURES[value])
+    return value
 
 
 def setting_title(name: str) -> str:

@@ -50,6 +50,7 @@ from benchmark.views.snapshot_figures import (
     figure_cell,
     figure_tables,
     first_plot,
+    row_word,
     setting_title,
     setting_told,
 )
@@ -284,7 +285,7 @@ def compare_snapshots(request: SignedInRequest, number: int) -> HttpResponse:
     ]
     rows = [
         (name, [("–", "") if row is None else figure_cell(column, row) for row in pair])
-        for name, *pair in named_rows(kind, one.figures, other.figures)
+        for name, *pair in named_rows(kind, one.figures, other.figures, told=row_word)
         if any(row and column.name in row for row in pair)
     ]
     context = {

@@ -48,7 +48,7 @@ def test_a_manager_keeps_what_the_page_shows_and_comes_to_its_address(manager):
     assert snapshot.created_by.role == "MANAGER"
     shown = text(answer)
     assert "Snapshot" in shown
-    assert "alpha, human" in shown
+    assert "alpha, Human labels" in shown
     assert "labels of ann" in shown
     assert text(manager.get("/snapshots/?dataset=study")).count(f"/snapshots/{snapshot.pk}/") == 1
     assert "No snapshots yet" in text(manager.get("/snapshots/?dataset=other"))
@@ -142,6 +142,11 @@ def test_a_replay_is_kept_on_the_scale_that_is_shown(manager):
     answer = manager.post(keep, follow=True)
     assert Snapshot.objects.get().question["scale"] == "RAW"
     shown = text(answer)
+    assert [name for name, _row in answer.context["tables"][0][1]] == [
+        "Control: the original responses, scored again",
+        "Original responses, as users rated them",
+        "long",
+    ]
     assert "Mean over users" in shown
     assert f"answers of replay {run.pk}" in shown
     assert UNCHANGED in text(manager.post(answer.redirect_chain[0][0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import Final
 
 from annotation.models import Claim, ClaimState, Dataset, ItemKind, StudyItem
@@ -32,7 +33,7 @@ def item_numbers(dataset: Dataset, target: str) -> dict[tuple[int | None, int, i
 
 
 def skippers(
-    dataset: Dataset, target: str, names: dict[int, str]
+    dataset: Dataset, target: str, names: Mapping[int, str]
 ) -> dict[tuple[int | None, int], str]:
     """The names of those who skipped an item, by study and target. One query."""
     skipped = Claim.objects.filter(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from django.db.models import QuerySet
@@ -78,9 +78,10 @@ def _rows(
     annotator_id: int | None = None,
     *,
     study_id: int | None = None,
+    names: Mapping[int, str] | None = None,
     explain: Callable[[ExportedPair, ExportedLabel], Row] | None = None,
 ) -> Iterator[Row]:
-    names = names_of(dataset=dataset)
+    names = names or names_of(dataset=dataset)
     studies = names_of_studies(dataset)
     chances = chances_of(dataset)
     labels = PairwiseLabel.objects.filter(comparison__turn__session__dataset=dataset)
@@ -112,7 +113,8 @@ def _flat_rows(dataset: Dataset, *, study_id: int | None = None) -> Iterator[Row
     """The same rows, which say besides what would need other files. Three queries more."""
     items = item_numbers(dataset, "comparison")
     gold = gold_verdicts(dataset)
-    skipped = skippers(dataset, "comparison", names_of(dataset=dataset))
+    names = names_of(dataset=dataset)  # once: it looks at all labels
+    skipped = skippers(dataset, "comparison", names)
 
     def explain(pair: ExportedPair, label: ExportedLabel) -> Row:
         place = (label.study_id, pair.pk)
@@ -125,7 +127,7 @@ def _flat_rows(dataset: Dataset, *, study_id: int | None = None) -> Iterator[Row
             _WINNER: models.get(label.verdict),
         }
 
-    return _rows(dataset, study_id=study_id, explain=explain)
+    return _rows(dataset, study_id=study_id, names=names, explain=explain)
 
 
 def _study_flat_rows(study: Study) -> Iterator[Row]:

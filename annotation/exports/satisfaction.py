@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Final, cast
 
@@ -37,9 +37,10 @@ def _rows(
     annotator_id: int | None = None,
     *,
     study_id: int | None = None,
+    names: Mapping[int, str] | None = None,
     explain: Callable[[SatisfactionLabel], Row] = lambda _label: {},
 ) -> Iterator[Row]:
-    names = names_of(dataset=dataset)
+    names = names or names_of(dataset=dataset)
     studies = names_of_studies(dataset)
     labels = SatisfactionLabel.objects.all()
     if annotator_id is not None:
@@ -72,7 +73,8 @@ def _flat_rows(dataset: Dataset, *, study_id: int | None = None) -> Iterator[Row
     """The same rows, which say besides what would need other files."""
     items = item_numbers(dataset, "session")
     gold = gold_scores(dataset)
-    skipped = skippers(dataset, "session", names_of(dataset=dataset))
+    names = names_of(dataset=dataset)  # once: it looks at all labels
+    skipped = skippers(dataset, "session", names)
 
     def explain(label: SatisfactionLabel) -> Row:
         session = label.response.turn.session_id if label.response else label.session_id
@@ -84,7 +86,7 @@ def _flat_rows(dataset: Dataset, *, study_id: int | None = None) -> Iterator[Row
             "skipped_by": skipped.get(place),
         }
 
-    return _rows(dataset, study_id=study_id, explain=explain)
+    return _rows(dataset, study_id=study_id, names=names, explain=explain)
 
 
 def _study_flat_rows(study: Study) -> Iterator[Row]:
@@ -120,7 +122,9 @@ def _of_session(label: SatisfactionLabel) -> Row:
     }
 
 
-def _answer(label: SatisfactionLabel, names: dict[int, str], studies: dict[int | None, str]) -> Row:
+def _answer(
+    label: SatisfactionLabel, names: Mapping[int, str], studies: dict[int | None, str]
+) -> Row:
     return {
         "annotator": names[label.annotator_id],
         "score": label.score,

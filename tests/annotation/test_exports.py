@@ -227,7 +227,7 @@ def test_a_table_of_labels_explains_itself(django_assert_num_queries):
     make_claim(item, bob, state="SKIPPED", slot=None)
     GoldLabel.objects.create(comparison=item.comparison, verdict="B", source="DATASET")
     PairwiseLabel.objects.update(verdict="A")
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(10):
         text = text_of(LABELS, study.dataset.slug, ExportFormat.CSV)
     columns = ("repeat", *LABELS.flat_columns)
     assert [tuple(row[name] for name in columns) for row in table_of(text)] == [

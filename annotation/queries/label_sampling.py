@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from itertools import takewhile
@@ -43,7 +43,8 @@ class RandomLabels(NamedTuple):
     manager's. `unfinished` are studies whose labels count once all of their items are answered.
     `chances` are None where every target was as likely; else, of what one study drew, by target the
     probability with which it did. `unknown` are studies that drew with probabilities which cannot
-    be told, `partial` those of which the judge was asked about a part alone, which nobody drew.
+    be told, `partial` those of which the judge was asked about a part alone, which nobody drew, and
+    `shared` those whose items several people shared, of whom one is asked for.
     """
 
     keys: frozenset[Hashable]
@@ -55,6 +56,7 @@ class RandomLabels(NamedTuple):
     chances: Mapping[int, float] | None = None
     unknown: tuple[str, ...] = ()
     partial: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
     @property
     def without_keys(self) -> RandomLabels:
@@ -90,8 +92,9 @@ def random_labels(
     complete: bool,
     fewest: int,
     scenario: str | None = None,
+    alone: Collection[int] = (),
 ) -> RandomLabels:
-    """The labels that are a random part of the targets. Four queries at most.
+    """The labels that are a random part of the targets. Five queries at most.
 
     Comparisons that one study drew with known probabilities count where nothing else does.
 
@@ -103,17 +106,19 @@ def random_labels(
         complete: whether every target is labelled.
         fewest: with fewer random ones than this all count, as no random part, if there are enough.
         scenario: where only one is asked about, its name.
+        alone: annotators each of whose labels are to speak for the targets, not all together.
     """
     everything = frozenset(labels)
     if complete:
         return RandomLabels(everything, (Ground.ALL,), 0)
     statement = stated_sampling(dataset)
-    begun, unfinished, unknown = _begun(
+    begun, why_not = _begun(
         dataset,
         {each.study for each in labels.values() if each.study is not None},
         kind,
         frozenset(targets),
         scenario,
+        alone,
     )
     counted, drawn_by, is_stated = set(), set(), False
     unevenly: dict[int, set[Hashable]] = {}
@@ -134,7 +139,7 @@ def random_labels(
         return RandomLabels(keys, (Ground.STUDIES,), left_out, (name,), chances=chances)
     if not counted or (len(counted) < fewest <= len(everything)):
         none = RandomLabels(everything, (Ground.NONE,), 0)
-        return none._replace(unfinished=unfinished, unknown=unknown)
+        return none._replace(**{why: tuple(names) for why, names in why_not.items()})
     grounds = [Ground.STUDIES] * bool(drawn_by) + [Ground.STATED] * is_stated
     return RandomLabels(
         frozenset(counted),
@@ -157,38 +162,60 @@ def _begun(
     kind: StudyKind,
     targets: frozenset[int],
     scenario: str | None,
-) -> tuple[dict[int | None, _Begun], tuple[str, ...], tuple[str, ...]]:
+    alone: Collection[int],
+) -> tuple[dict[int | None, _Begun], Mapping[str, Sequence[str]]]:
     """By study that could have drawn each of the targets, those that it asked about first.
 
     Those are its items up to the first that nobody answered or skipped; gold items, which are
     chosen by their answer, are none. Where the first are no random part of all, nothing counts
-    before the last: the study's name is among the second then. At the end it is all of them, with
-    the probabilities by which they were drawn, gold items too, if they were drawn of all targets;
-    where none of these is known the study's name is among the third.
+    before the last: the study is `unfinished` then. At the end it is all of them, with the
+    probabilities by which they were drawn, gold items too, if they were drawn of all targets; where
+    none of these is known it is `unknown`. What one of several people was given of items that are
+    not in an even order is no random part of them: unless everybody who counts alone had them all,
+    it is `shared`.
+    The second part names the studies of each of these.
     """
     if not studies:
-        return {}, (), ()
+        return {}, {}
     items = _items(studies, kind)
     sessions = sessions_of_comparisons(dataset) if kind is StudyKind.PAIRWISE and items else {}
     found: dict[int | None, _Begun] = {}
-    unfinished, unknown = [], []
+    why_not: dict[str, list[str]] = defaultdict(list)
     for study in Study.objects.filter(pk__in=items.keys()).order_by("name"):
         own = items[study.pk]
         asked = frozenset(item.target for item in own)
         begun = list(takewhile(lambda item: item.is_over, own))
         whole = len(begun) == len(own)
-        if (targets <= asked and whole) or _is_even(study, asked, targets, scenario, sessions):
+        is_even = _is_even(study, asked, targets, scenario, sessions)
+        is_shared = whole and not is_even and not _had_all(study, own, alone)
+        if is_even or (targets <= asked and whole and not is_shared):
             normal = frozenset(item.target for item in begun if not item.is_gold)
             found[study.pk] = _Begun(study.name, normal)
         elif targets <= asked or _has_chances(study, own, targets, scenario):
-            if whole:
+            if not whole:
+                why_not["unfinished"].append(study.name)
+            elif is_shared:
+                why_not["shared"].append(study.name)
+            else:
                 chances = {item.target: item.chance or 0.0 for item in own}
                 found[study.pk] = _Begun(study.name, asked, chances)
-            else:
-                unfinished.append(study.name)
         elif _lacks_chances(study, (item.chance for item in own)):
-            unknown.append(study.name)
-    return found, tuple(unfinished), tuple(unknown)
+            why_not["unknown"].append(study.name)
+    return found, why_not
+
+
+def _had_all(study: Study, items: Collection[_Item], annotators: Collection[int]) -> bool:
+    """Whether each of them answered or skipped every item. One query, or none for nobody."""
+    if not annotators:
+        return True
+    over = Claim.objects.filter(
+        item__study=study,
+        item__kind=ItemKind.NORMAL,
+        annotator__in=annotators,
+        state__in=[ClaimState.DONE, ClaimState.SKIPPED],
+    )
+    had = Counter(over.values_list("annotator_id", flat=True))
+    return all(had[each] == sum(not item.is_gold for item in items) for each in annotators)
 
 
 class _Item(NamedTuple):

@@ -268,6 +268,7 @@ def _rows(
         complete=all(on.values()),
         fewest=FEWEST_LABELS,
         scenario=scope.scenario.name if scope.scenario else None,
+        alone={scope.annotator.id} if scope.annotator else {owner for owner, _at in on if owner},
     )
     if labels.chances is not None:
         drawn = [key for key in given if key[1] in labels.chances]

@@ -55,7 +55,9 @@ def drawn(dataset, pairs, states, **fields):
     return study
 
 
-def asked(dataset, pairs, origins, *, fewest=1, scenario=None, complete=False, since=NOW):
+def asked(
+    dataset, pairs, origins, *, fewest=1, scenario=None, complete=False, since=NOW, alone=()
+):
     return random_labels(
         dataset.pk,
         StudyKind.PAIRWISE,
@@ -64,6 +66,7 @@ def asked(dataset, pairs, origins, *, fewest=1, scenario=None, complete=False, s
         complete=complete,
         fewest=fewest,
         scenario=scenario,
+        alone=alone,
     )
 
 
@@ -171,6 +174,35 @@ def test_an_order_that_is_no_random_one_counts_when_all_is_answered(dataset, pai
     make_claim(study.items.last(), make_user(), state="SKIPPED", slot=None)
     whole = asked(dataset, pairs, dict.fromkeys(pairs[:last], study.pk))
     assert (whole.grounds, whole.unfinished) == ((Ground.STUDIES,), ())
+
+
+@pytest.mark.parametrize("drawn_of", ["all", "more"])
+def test_of_an_uneven_order_nobody_has_a_random_part(
+    dataset, pairs, drawn_of, django_assert_max_num_queries
+):
+    """Two share a balanced sample, of which the rare comparisons come last."""
+    asked_about = pairs if drawn_of == "all" else pairs[:4]
+    study = make_study(
+        dataset,
+        selection={"sample": 6, "strata": ["MODELS"]},
+        newest_target=pairs[-1],
+        name="Pilot",
+    )
+    one, other = make_user(), make_user()
+    items = [make_item(study, comparison_id=pair, inclusion_chance=0.5) for pair in asked_about]
+    make_item(study, comparison_id=pairs[0], kind="REPEAT", repeat_of=items[0])
+    for place, item in enumerate(items):
+        make_claim(item, one if place < 2 else other, state="DONE", slot=0)
+    labels = dict.fromkeys(asked_about, study.pk)
+    assert asked(dataset, pairs, labels).is_random
+    with django_assert_max_num_queries(5):
+        found = asked(dataset, pairs, dict.fromkeys(pairs[:2], study.pk), alone={one.pk})
+    assert (found.grounds, found.shared) == ((Ground.NONE,), ("Pilot",))
+    for place, item in enumerate(items[2:]):
+        state = {"state": "DONE", "slot": 1} if place else {"state": "SKIPPED", "slot": None}
+        make_claim(item, one, **state)
+    assert asked(dataset, pairs, labels, alone={one.pk}).is_random
+    assert asked(dataset, pairs, labels, alone={one.pk, other.pk}).shared == ("Pilot",)
 
 
 def test_a_sample_of_uneven_sessions_is_no_random_part(dataset, pairs):

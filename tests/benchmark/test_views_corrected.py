@@ -203,6 +203,20 @@ def test_what_was_drawn_with_unequal_chances_counts_for_as_many_as_it_stands_for
     assert skipped.corrected.value == pytest.approx(19.25 / 30 / (24 / 25))
 
 
+def test_of_a_balanced_sample_that_two_shared_one_of_them_corrects_nothing(viewer):
+    pilot, pairs, ann = balanced(study())
+    make_claim(pilot.items.get(comparison=pairs[0]), ann, state="DONE")
+    address = f"{PAGE}?source=base&annotator={ann.pk}"
+    assert told(viewer.get(address))["alpha"].corrected is not None
+    item = pilot.items.get(comparison=pairs[0])
+    item.claims.all().delete()
+    make_claim(item, make_user(), state="DONE")
+    answer = viewer.get(address)
+    assert told(answer)["alpha"].corrected is None
+    assert "Pilot drew some comparisons with a higher chance than others, and several" in text(answer)
+    assert told(viewer.get(f"{PAGE}?source=base"))["alpha"].corrected is not None
+
+
 @pytest.mark.parametrize("left_out", ["failed", "learned from", "not asked about"])
 def test_chances_do_not_hold_where_a_judge_leaves_out_what_was_drawn(viewer, left_out):
     """Whether a call failed says nothing of the draw; what was learned from is chosen among it."""

@@ -310,6 +310,7 @@ def _corrected_lines(board: CorrectedBoard) -> Iterator[str]:
     for studies, told in (
         (board.labels.unfinished, "count once every item there is answered or skipped"),
         (board.labels.unknown, "have no known inclusion probability"),
+        (board.labels.shared, "were drawn unevenly, and several annotators shared them"),
         (board.labels.partial, "were drawn unevenly, and the judge was asked about a part of them"),
     ):
         if studies:

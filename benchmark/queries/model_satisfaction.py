@@ -89,7 +89,8 @@ class ModelsBoard:
     """Satisfaction by model, with what was asked and what else could be.
 
     `models` are by the voice, people's or the evaluator's; `corrected` has all three ways where the
-    voice is CORRECTED. `unnamed` answers have no model. `whole` says that conversations were
+    voice is CORRECTED. `unnamed` answers have no model. `unscored`, of all the `asked`, have no
+    score of the evaluator's: its reply could not be read, or never came. `whole` says that conversations were
     rated, not turns; `apart` that people rated the one and the evaluator the other.
     """
 
@@ -105,6 +106,8 @@ class ModelsBoard:
     apart: bool = False
     answers: tuple[AnswerOfModel, ...] = ()
     unnamed: int = 0
+    asked: int = 0
+    unscored: int = 0
     models: tuple[ModelSatisfaction, ...] = ()
     corrected: tuple[CorrectedSatisfaction, ...] = ()
     mean_differences: tuple[ModelDifference, ...] = ()
@@ -155,6 +158,7 @@ def models_answers(question: SatisfactionQuestion) -> ModelsBoard:
         voice = Voice.PEOPLE
     heard = None if voice is Voice.PEOPLE else run
     answers, unnamed, whole = _scored(dataset.id, scenario, ratings, heard)
+    unscored = 0 if heard is None else _unscored(heard, scenario)
     found = ModelsBoard(
         datasets=known,
         dataset=dataset,
@@ -168,6 +172,8 @@ def models_answers(question: SatisfactionQuestion) -> ModelsBoard:
         apart=bool(ratings.given) and ratings.whole is not whole,
         answers=answers,
         unnamed=unnamed,
+        asked=len(answers) + unnamed + unscored,
+        unscored=unscored,
     )
     if voice is not Voice.CORRECTED:
         return found
@@ -319,6 +325,15 @@ def _of_run(
             answer = AnswerOfModel(user, target, held, model, scenario, stated, final, reason or "")
             found.append(answer)
     return found, whole
+
+
+def _unscored(run: EvaluatorChoice, scenario: ScenarioChoice | None) -> int:
+    """How many answers a run was to score, and did not. One query."""
+    rows = SatisfactionJudgment.objects.filter(run=run.id).exclude(status=JudgmentStatus.DONE)
+    if scenario is not None:
+        of_turn = Q(response__turn__session__scenario=scenario.id)
+        rows = rows.filter(of_turn | Q(session__scenario=scenario.id))
+    return rows.count()
 
 
 def _scored(

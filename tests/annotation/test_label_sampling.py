@@ -55,9 +55,7 @@ def drawn(dataset, pairs, states, **fields):
     return study
 
 
-def asked(
-    dataset, pairs, origins, *, fewest=1, scenario=None, complete=False, since=NOW, alone=()
-):
+def asked(dataset, pairs, origins, *, fewest=1, scenario=None, complete=False, since=NOW, alone=()):
     return random_labels(
         dataset.pk,
         StudyKind.PAIRWISE,

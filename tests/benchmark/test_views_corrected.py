@@ -213,7 +213,9 @@ def test_of_a_balanced_sample_that_two_shared_one_of_them_corrects_nothing(viewe
     make_claim(item, make_user(), state="DONE")
     answer = viewer.get(address)
     assert told(answer)["alpha"].corrected is None
-    assert "Pilot drew some comparisons with a higher chance than others, and several" in text(answer)
+    assert "Pilot drew some comparisons with a higher chance than others, and several" in text(
+        answer
+    )
     assert told(viewer.get(f"{PAGE}?source=base"))["alpha"].corrected is not None
 
 

@@ -214,6 +214,29 @@ def test_an_evaluator_s_scores_are_said_to_be_its_own(viewer):
     assert {row.mean.value for row in models(asked).values()} == {4.0}
 
 
+def test_answers_that_an_evaluator_gave_no_score_are_counted(viewer):
+    dataset = ratings()
+    run = scored(dataset)
+    assert "no score" not in text(viewer.get(f"{PAGE}?voice=judge"))
+    lost = SatisfactionJudgment.objects.filter(run=run).order_by("pk")[:5]
+    for row in lost:
+        row.status, row.score, row.error_code = "UNPARSEABLE", None, "score:unparseable"
+        row.save()
+    asked = SatisfactionJudgment.objects.filter(run=run).count()
+    for voice in ("judge", "corrected"):
+        answer = viewer.get(f"{PAGE}?voice={voice}")
+        assert f"5 of {asked} answers have no score: replies of lexical" in text(answer)
+    scenarios = dataset.scenarios.order_by("pk")
+    narrowed = [
+        viewer.get(f"{PAGE}?voice=judge&scenario={each.pk}").context["board"] for each in scenarios
+    ]
+    assert [sum(getattr(board, name) for board in narrowed) for name in ("unscored", "asked")] == [
+        5,
+        asked,
+    ]
+    assert "no score" not in text(viewer.get(f"{PAGE}?voice=people"))
+
+
 def test_scores_that_a_replay_took_are_not_those_to_begin_with(viewer):
     dataset = ratings()
     run, step = scored(dataset), scored(dataset, score=2)

@@ -80,6 +80,7 @@ def _fields(board: ModelsBoard) -> dict[str, object]:
         "whole_conversations": board.whole,
         "users": board.users,
         "unnamed": board.unnamed,
+        "unscored": board.unscored,
         "grounds": [each.value.lower() for each in labels.grounds] if labels else [],
         "statement": said and said.statement,
         "models": [
@@ -119,6 +120,8 @@ def _lines(board: ModelsBoard) -> Iterator[str]:
         ways = (each.mean.human, each.mean.judge, each.mean.corrected)
         people, judge, both = (_told(found) for found in ways)
         yield f"{each.model:<{width}}  people {people}  evaluator {judge}  corrected {both}"
+    if board.unscored:
+        yield f"{board.unscored} of {counted(board.asked, 'answer')} without a score"
     for difference in board.mean_differences:
         yield _difference(difference)
 

@@ -23,7 +23,6 @@ from annotation.core.intervals import (
     Interval,
     cluster_index,
     ends,
-    ratio,
     student_quantile,
     wilson_of_spread,
 )
@@ -114,7 +113,8 @@ class CorrectedFigure:
     `targets` counts what was scored, of which several labels make several rows in the means.
     `on_labelled` is the judge's mean over the labelled rows, whose difference from that of people
     is its bias. `weight` is lambda, how much of the judge counts; `correlation` is r of labels and
-    scores, None where either does not vary.
+    scores, None where either does not vary. `by_chance` says that labels count in all of these for
+    as many as they stand for.
     """
 
     human: MeanEstimate | None
@@ -127,15 +127,23 @@ class CorrectedFigure:
     obstacle: Obstacle | None
     missing: int = 0
     on_labelled: float | None = None
+    by_chance: bool = False
 
     @property
     def saved(self) -> float | None:
         """How many labels one label is worth beside the judge, at most: 1 / (1 - r^2).
 
-        None where the judge saves nothing: it does not count, or everything is labelled.
+        None where the judge saves nothing: it does not count, or everything is labelled. Nor is it
+        known of labels by chance, beside which the judge counts whole, whatever r is.
         """
         r = self.correlation
-        if not self.weight or self.labels == self.judge.rows or r is None or abs(r) >= 1:
+        if (
+            self.by_chance
+            or not self.weight
+            or self.labels == self.judge.rows
+            or r is None
+            or abs(r) >= 1
+        ):
             return None
         return 1 / (1 - r * r)
 
@@ -182,13 +190,15 @@ def corrected(
     known = rows.labelled
     n, total = int(known.sum()), len(rows.scores)
     obstacle, missing = _obstacle(rows, n, is_random=is_random, bounds=bounds)
-    human = weight = r = estimate = None
+    human = weight = r = estimate = on_labelled = None
     if n:
         share = _shares(rows, known)
         mean = float(share @ np.where(known, rows.labels, 0.0))
         around = share * np.where(known, rows.labels - mean, 0.0)
         human = _estimate(mean, around, rows.units, known, bounds)
-        r = _correlation(rows.labels[known], rows.scores[known])
+        stands = None if rows.chances is None else 1 / rows.chances[known]
+        on_labelled = float(np.average(rows.scores[known], weights=stands))
+        r = _correlation(rows.labels[known], rows.scores[known], stands)
     judged = float(rows.scores.mean())
     of_judge = (rows.scores - judged) / total
     everybody = np.ones(total, dtype=bool)
@@ -212,7 +222,8 @@ def corrected(
         targets=total,
         obstacle=obstacle,
         missing=missing,
-        on_labelled=float(rows.scores[known].mean()) if n else None,
+        on_labelled=on_labelled,
+        by_chance=rows.chances is not None,
     )
 
 
@@ -282,11 +293,14 @@ def _weight(rows: JudgedRows, known: NDArray[np.bool_]) -> float:
     return min(1.0, max(0.0, together / ((1 + n / total) * spread)))
 
 
-def _correlation(labels: Floats, scores: Floats) -> float | None:
-    first, second = labels - labels.mean(), scores - scores.mean()
-    spread = np.array([sqrt(float(first @ first) * float(second @ second))])
-    r = float(ratio(np.array([float(first @ second)]), spread)[0])
-    return None if np.isnan(r) else r
+def _correlation(labels: Floats, scores: Floats, stands: Floats | None) -> float | None:
+    """Of labels, each for as many as it stands for; None where either does not vary."""
+    first, second = (each - np.average(each, weights=stands) for each in (labels, scores))
+    weights = 1.0 if stands is None else stands
+    spreads = [float((weights * each) @ each) for each in (first, second)]
+    if min(spreads) < FLAT:
+        return None
+    return float((weights * first) @ second) / sqrt(spreads[0] * spreads[1])
 
 
 def _estimate(

@@ -374,7 +374,10 @@ def _labels(
 
 
 class ModelVerdictRow(NamedTuple):
-    """One row of a model: what the judge and a person gave it, 1, 1/2 or 0."""
+    """One row of a model: what the judge and a person gave it, 1, 1/2 or 0, of several the mean.
+
+    `stands_for` is for how many comparisons a label by chance counts, None of others.
+    """
 
     comparison: int
     key: str
@@ -382,6 +385,7 @@ class ModelVerdictRow(NamedTuple):
     opponent: str
     score: float
     label: float | None
+    stands_for: float | None = None
 
     @property
     def error(self) -> float | None:
@@ -415,7 +419,10 @@ def model_rows(
         key, _session, message = texts[row.comparison]
         opening = Truncator(message).chars(_OPENING)
         opponent = other if one == model else one
-        found.append(ModelVerdictRow(row.comparison, key, opening, opponent, score, label))
+        chance = None if label is None else row.pair.chance
+        stands_for = chance and 1 / chance
+        told = ModelVerdictRow(row.comparison, key, opening, opponent, score, label, stands_for)
+        found.append(told)
     return found, shown
 
 

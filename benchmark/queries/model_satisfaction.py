@@ -90,8 +90,9 @@ class ModelsBoard:
 
     `models` are by the voice, people's or the evaluator's; `corrected` has all three ways where the
     voice is CORRECTED. `unnamed` answers have no model. `unscored`, of all the `asked`, have no
-    score of the evaluator's: its reply could not be read, or never came. `whole` says that conversations were
-    rated, not turns; `apart` that people rated the one and the evaluator the other.
+    score of the evaluator's: its reply could not be read, or never came. `whole` says that
+    conversations were rated, not turns; `apart` that people rated the one and the evaluator the
+    other.
     """
 
     datasets: tuple[DatasetChoice, ...]

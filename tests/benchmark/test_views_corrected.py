@@ -181,7 +181,7 @@ def balanced(stage):
     return pilot, pairs, ann
 
 
-def test_what_was_drawn_with_unequal_chances_counts_for_as_many_as_it_stands_for(viewer):
+def test_what_was_drawn_with_unequal_chances_counts_for_as_many_as_it_stands_for(viewer, capsys):
     """14 and 3 labels say A, the judge always B.
 
     (14 / .8 + 3) / 30; with one A skipped (13 / .8 + 3) / 30, over the 24 of 25 that were answered.
@@ -195,6 +195,11 @@ def test_what_was_drawn_with_unequal_chances_counts_for_as_many_as_it_stands_for
     assert alpha.human.value == pytest.approx(20.5 / 30)
     assert (alpha.labels, alpha.targets) == (25, 30)
     assert "some comparisons had a higher chance than others: Pilot drew them so" in text(answer)
+    rows = viewer.get(f"{ROWS}?model=alpha")
+    assert {row.stands_for for row in rows.context["rows"]} == {1.25, 1.0, None}
+    assert "stands for" in text(rows)
+    call_command("leaderboard", "--dataset", "study", "--corrected")
+    assert "as many comparisons as it stands for" in capsys.readouterr().out
     ratings = {row.model: row.rating for row in answer.context["board"].ranking.models}
     gap = ratings["alpha"] - ratings["beta"]
     assert gap == pytest.approx(400 * log10(20.5 / 9.5), abs=0.1)

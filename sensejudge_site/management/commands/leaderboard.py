@@ -299,7 +299,9 @@ def _corrected_lines(board: CorrectedBoard) -> Iterator[str]:
         r = "-" if figure.correlation is None else f"{figure.correlation:.3f}"
         cells = "  ".join(f"{_share(each):>22}" for each in ways)
         yield f"{model:<{width}}  {cells}  {r:>6}  {figure.labels}"
-    yield f"judge: {board.judge}; {_GROUNDS[board.labels.grounds[0]]}"
+    by_chance = board.labels.chances is not None
+    grounds = _BY_CHANCE if by_chance else _GROUNDS[board.labels.grounds[0]]
+    yield f"judge: {board.judge}; {grounds}"
     for obstacle, told in _OBSTACLES.items():
         held = [row for row in board.models if row[1].obstacle is obstacle]
         if held:
@@ -332,6 +334,9 @@ _GROUNDS: Final = {
     Ground.NONE: "not corrected: label a random sample in a study, or import_records "
     "--labels-random says how labels were drawn",
 }
+
+
+_BY_CHANCE: Final = "each label counts for as many comparisons as it stands for in its study's draw"
 
 
 def _share(found: MeanEstimate | None) -> str:

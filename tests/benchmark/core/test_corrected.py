@@ -120,9 +120,21 @@ def test_probabilities_weigh_what_the_judge_gets_wrong():
     assert (found.weight, found.obstacle) == (1.0, None)
     # People alone: each label stands for one over its probability.
     assert found.human.value == pytest.approx((15 * 2 * 0.75 + 15 * 4 * 0.25) / 90)
+    # So does the judge's score of it: (15 * 2 * 1 + 15 * 4 * .5) / 90.
+    assert found.on_labelled == pytest.approx(60 / 90)
+    assert (found.correlation, found.saved) == (pytest.approx(1.0), None)
     rows = scores + np.where(np.isnan(labels), 0.0, -0.25 / chances)
     half = student_quantile(29) * sqrt(30 / 29 * rows.var() / 60)
     assert found.corrected.interval.high == pytest.approx(found.corrected.value + half)
+
+
+def test_the_correlation_by_chance_is_that_of_each_label_as_often_as_it_stands_for():
+    rng = np.random.default_rng(3)
+    scores, labels = rng.random(40), rng.random(40)
+    often = np.where(np.arange(40) % 2 == 0, 1, 4)
+    found = corrected(alone(scores, labels, 1 / often), is_random=False)
+    repeated = np.corrcoef(np.repeat(labels, often), np.repeat(scores, often))[0, 1]
+    assert found.correlation == pytest.approx(repeated)
 
 
 def test_units_that_agree_count_once():

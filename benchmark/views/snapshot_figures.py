@@ -310,6 +310,18 @@ def setting_told(name: str, value: object) -> str:
     return told[name](value) if value and name in told else str(value)
 
 
+def settings_told(snapshot: Snapshot) -> str:
+    """What tells a snapshot of a dataset from others of its kind, in words."""
+    return " · ".join(
+        f"{setting_title(name)}: {setting_told(name, value)}"
+        for name, value in snapshot.question.items()
+        if value and name not in _SAME
+    )
+
+
+_SAME: Final = frozenset({"dataset", "bootstrap", "seed", "until"})
+
+
 def all_columns(found: Snapshot) -> list[str]:
     """What tells a row, what its page shows, then the rest; PostgreSQL keeps no order of names."""
     there = {name for row in found.figures for name in row}

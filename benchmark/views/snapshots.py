@@ -53,6 +53,7 @@ from benchmark.views.snapshot_figures import (
     row_word,
     setting_title,
     setting_told,
+    settings_told,
 )
 
 READ_AGAIN: Final = 2000
@@ -104,7 +105,8 @@ _HASH: Final = re.compile(r":?\b([0-9a-f]{12})[0-9a-f]{52}\b")
 def snapshots(request: SignedInRequest) -> HttpResponse:
     """All that was kept, the newest first."""
     slug = asked(SnapshotForm, request.GET).cleaned_data["dataset"]
-    return render(request, "benchmark/snapshots.html", {"rows": snapshots_of(slug), "slug": slug})
+    rows = [(each, settings_told(each)) for each in snapshots_of(slug)]
+    return render(request, "benchmark/snapshots.html", {"rows": rows, "slug": slug})
 
 
 def _board_asked(parameters: QueryDict) -> Question:
@@ -179,9 +181,9 @@ def snapshot(request: SignedInRequest, number: int) -> HttpResponse:
         if not request.user.is_manager:
             raise PermissionDenied
         context |= {"verified": True, "changed": told_differences(verify(found, most=READ_AGAIN))}
-    context["others"] = [
-        each for each in snapshots_of("").filter(kind=found.kind)[:50] if each.pk != found.pk
-    ]
+    others = [each for each in snapshots_of("").filter(kind=found.kind)[:50] if each != found]
+    others.sort(key=lambda each: each.question.get("dataset") != found.question.get("dataset"))
+    context["others"] = [(each, settings_told(each)) for each in others]
     return render(request, "benchmark/snapshot.html", context)
 
 
@@ -291,6 +293,7 @@ def compare_snapshots(request: SignedInRequest, number: int) -> HttpResponse:
     context = {
         "one": one,
         "other": other,
+        "sides": [(each, settings_told(each)) for each in (one, other)],
         "column": column,
         "rows": rows,
         "changed": told_differences(found),

@@ -55,6 +55,19 @@ def of(study, name):
     return study.annotators.get(display_name=name)
 
 
+def test_nobody_works_in_a_closed_study(signed_in, busy, client):
+    signed_in()
+    address = reverse("annotation:study", args=[busy.slug])
+    at_work = (">working<", "reserved for another", "Items in progress", "Time left")
+    open_page = one_line(client.get(address))
+    assert [each in open_page for each in at_work] == [True] * 4
+    busy.status = "CLOSED"
+    busy.save()
+    closed = one_line(client.get(address))
+    assert [each in closed for each in at_work] == [False] * 4
+    assert "Unfinished items" in closed
+
+
 PAGES = ["claims", "skips", "flags", "history"]
 
 

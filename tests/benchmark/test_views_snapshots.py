@@ -236,7 +236,10 @@ def test_what_was_asked_and_read_again_is_told_in_words(manager):
 def test_two_are_compared(manager, kept):
     manager.post(f"{KEEP}?dataset=study&method=win-rate")
     other = Snapshot.objects.latest("pk")
-    assert f'<option value="{other.pk}">' in text(manager.get(kept))
+    page = text(manager.get(kept))
+    assert f'<option value="{other.pk}">' in page
+    assert "Ranked by: win rate </option>" in page
+    assert "Ranked by: win rate</td>" in text(manager.get("/snapshots/"))
     shown = text(manager.get(f"{kept}compare/?other={other.pk}"))
     assert "Ranked by" in shown
     assert "Bradley-Terry" in shown

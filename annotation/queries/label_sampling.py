@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from itertools import takewhile
@@ -138,8 +138,14 @@ def random_labels(
         left_out = len(everything) - len(keys)
         return RandomLabels(keys, (Ground.STUDIES,), left_out, (name,), chances=chances)
     if not counted or (len(counted) < fewest <= len(everything)):
-        none = RandomLabels(everything, (Ground.NONE,), 0)
-        return none._replace(**{why: tuple(names) for why, names in why_not.items()})
+        return RandomLabels(
+            everything,
+            (Ground.NONE,),
+            0,
+            unfinished=tuple(why_not["unfinished"]),
+            unknown=tuple(why_not["unknown"]),
+            shared=tuple(why_not["shared"]),
+        )
     grounds = [Ground.STUDIES] * bool(drawn_by) + [Ground.STATED] * is_stated
     return RandomLabels(
         frozenset(counted),
@@ -163,7 +169,7 @@ def _begun(
     targets: frozenset[int],
     scenario: str | None,
     alone: Collection[int],
-) -> tuple[dict[int | None, _Begun], Mapping[str, Sequence[str]]]:
+) -> tuple[dict[int | None, _Begun], dict[str, list[str]]]:
     """By study that could have drawn each of the targets, those that it asked about first.
 
     Those are its items up to the first that nobody answered or skipped; gold items, which are
@@ -175,12 +181,12 @@ def _begun(
     it is `shared`.
     The second part names the studies of each of these.
     """
+    why_not: dict[str, list[str]] = defaultdict(list)
     if not studies:
-        return {}, {}
+        return {}, why_not
     items = _items(studies, kind)
     sessions = sessions_of_comparisons(dataset) if kind is StudyKind.PAIRWISE and items else {}
     found: dict[int | None, _Begun] = {}
-    why_not: dict[str, list[str]] = defaultdict(list)
     for study in Study.objects.filter(pk__in=items.keys()).order_by("name"):
         own = items[study.pk]
         asked = frozenset(item.target for item in own)

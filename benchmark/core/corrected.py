@@ -147,6 +147,12 @@ class CorrectedFigure:
             return None
         return 1 / (1 - r * r)
 
+    @property
+    def order(self) -> tuple[bool, float]:
+        """What rows are sorted by: the corrected ones first, each part by its best known value."""
+        best = self.corrected or self.human or self.judge
+        return self.corrected is None, -best.value
+
     def cells(self) -> dict[str, object]:
         """All of it as cells of a row; None where there is nothing."""
         cells: dict[str, object] = {}

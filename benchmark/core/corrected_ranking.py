@@ -124,7 +124,7 @@ class CorrectedRanking:
 def win_figures(
     pairs: Sequence[JudgedPair], *, is_random: bool
 ) -> tuple[tuple[str, CorrectedFigure], ...]:
-    """Every model's win rate, by people, by the judge and corrected; by the best known value."""
+    """Every model's win rate, by people, by the judge and corrected, in their `order`."""
     place: dict[str, int] = {}
     sides = [
         (place.setdefault(one, len(place)), place.setdefault(two, len(place)))
@@ -143,11 +143,7 @@ def win_figures(
         chances = None if rows.chances is None else rows.chances[own]
         told = JudgedRows(scores, labels, units, chances)
         found.append((model, corrected(told, is_random=is_random)))
-    return tuple(sorted(found, key=lambda each: (-_leading(each[1]), each[0])))
-
-
-def _leading(figure: CorrectedFigure) -> float:
-    return (figure.corrected or figure.human or figure.judge).value
+    return tuple(sorted(found, key=lambda each: (each[1].order, each[0])))
 
 
 def corrected_ranking(

@@ -208,11 +208,7 @@ def corrected_by_model(
             for lows in (False, True)
         ]
         found.append(CorrectedSatisfaction(model, *figures))
-    return tuple(sorted(found, key=lambda row: (-_leading(row.mean), row.model)))
-
-
-def _leading(figure: CorrectedFigure) -> float:
-    return (figure.corrected or figure.human or figure.judge).value
+    return tuple(sorted(found, key=lambda row: (row.mean.order, row.model)))
 
 
 def _rows(own: Sequence[tuple[AnswerOfModel, int]], *, lows: bool) -> JudgedRows:

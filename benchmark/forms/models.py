@@ -5,7 +5,8 @@ from __future__ import annotations
 from django import forms
 
 from benchmark.forms import DatasetForm
-from benchmark.queries.model_satisfaction import ModelAnswerFilter, SatisfactionQuestion, Voice
+from benchmark.queries.model_satisfaction import SatisfactionQuestion, Voice
+from benchmark.queries.model_satisfaction_rows import ModelAnswerFilter
 
 
 class ModelsForm(DatasetForm):

@@ -26,14 +26,12 @@ from benchmark.forms import asked
 from benchmark.forms.models import ModelRowsForm, ModelsForm
 from benchmark.queries.kept import Kept, fresh, kept
 from benchmark.queries.model_satisfaction import (
-    AnswerRow,
     ModelsBoard,
     Voice,
-    answer_rows,
     models_answers,
     models_page,
-    questionnaire_rows,
 )
+from benchmark.queries.model_satisfaction_rows import AnswerRow, answer_rows, questionnaire_rows
 from benchmark.queries.model_tables import MODEL_TABLES
 from benchmark.views.exports import require_sees_everyone
 from benchmark.views.figures import FIGURES_ID

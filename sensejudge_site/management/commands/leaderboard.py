@@ -299,8 +299,7 @@ def _corrected_lines(board: CorrectedBoard) -> Iterator[str]:
         r = "-" if figure.correlation is None else f"{figure.correlation:.3f}"
         cells = "  ".join(f"{_share(each):>22}" for each in ways)
         yield f"{model:<{width}}  {cells}  {r:>6}  {figure.labels}"
-    by_chance = board.labels.chances is not None
-    grounds = _BY_CHANCE if by_chance else _GROUNDS[board.labels.grounds[0]]
+    grounds = _BY_CHANCE if board.labels.chances else _GROUNDS[board.labels.grounds[0]]
     yield f"judge: {board.judge}; {grounds}"
     for obstacle, told in _OBSTACLES.items():
         held = [row for row in board.models if row[1].obstacle is obstacle]
@@ -325,8 +324,6 @@ _OBSTACLES: Final = {
     Obstacle.NOT_RANDOM: "the labels are not known to be a random part of what it judged",
     Obstacle.OTHER_TARGETS: "people and the judge answered about other targets",
 }
-
-
 _GROUNDS: Final = {
     Ground.ALL: "everything that it judged is labelled",
     Ground.STUDIES: "the labels are the first items of studies drawn here",
@@ -334,8 +331,6 @@ _GROUNDS: Final = {
     Ground.NONE: "not corrected: label a random sample in a study, or import_records "
     "--labels-random says how labels were drawn",
 }
-
-
 _BY_CHANCE: Final = "each label counts for as many comparisons as it stands for in its study's draw"
 
 

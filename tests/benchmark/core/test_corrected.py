@@ -137,6 +137,13 @@ def test_the_correlation_by_chance_is_that_of_each_label_as_often_as_it_stands_f
     assert found.correlation == pytest.approx(repeated)
 
 
+def test_what_is_corrected_stands_before_what_is_not():
+    few = corrected(alone([1.0] * 40, [1.0] * 5 + [NAN] * 35), is_random=True)
+    enough = corrected(alone([0.0, 1.0] * 20, [0.0, 1.0] * 15 + [NAN] * 10), is_random=True)
+    judged = corrected(alone([0.5] * 40, [NAN] * 40), is_random=True)
+    assert sorted([judged, few, enough], key=lambda each: each.order) == [enough, few, judged]
+
+
 def test_units_that_agree_count_once():
     scores, labels = mixed(200, 400)
     once = corrected(alone(scores, labels), is_random=True)

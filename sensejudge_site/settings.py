@@ -95,6 +95,7 @@ TEMPLATES = [
                     ],
                 )
             ],
+            "libraries": {"i18n": "sensejudge_site.kept_tags"},
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

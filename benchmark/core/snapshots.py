@@ -42,6 +42,7 @@ class BasisPart(LabelledEnum):
     ANSWERS = "answers", gettext_noop("answers of replay %(name)s")
     JUDGMENTS = "judgments", gettext_noop("judgments of run %(name)s")
     SCORES = "scores", gettext_noop("calibrated scores and reasons of run %(name)s")
+    RATED = "rated", gettext_noop("ratings of %(name)s")
     SETTINGS = "settings", gettext_noop("settings of run %(name)s")
     PROMPTS = "prompts", gettext_noop("prompt %(name)s")
     REPLIES = "replies", gettext_noop("replies of run %(name)s")

@@ -204,6 +204,8 @@ def basis_of(
         answers = ReplayAnswer.objects.filter(run=question["run"]).order_by("pk")
         hashed = _hashed(answers.values_list(*_ANSWER))
         found[BasisPart.ANSWERS.value][str(question["run"])] = hashed
+        # Snapshots that are there have no ratings of replays: a part of their own.
+        found[BasisPart.RATED.value][row.slug] = _hashed(_ratings(row))
     else:
         _add_comparisons(found, row, kind, question)
     for run in runs:
@@ -235,17 +237,18 @@ def _add_comparisons(
 def _add_ratings(found: dict[str, dict[str, str]], row: Dataset) -> None:
     """Responses with their models, ratings and answered questionnaires of a dataset."""
     responses = Response.objects.filter(turn__session__dataset=row).order_by("pk")
-    rated = Q(response__turn__session__dataset=row) | Q(session__dataset=row)
     asked = SessionQuestionnaire.objects.filter(session__dataset=row).order_by("pk")
     for part, rows in (
         (BasisPart.RESPONSES, responses.values_list(*_RESPONSE)),
-        (
-            BasisPart.RATINGS,
-            SatisfactionLabel.objects.filter(rated).order_by("pk").values_list(*_RATING),
-        ),
+        (BasisPart.RATINGS, _ratings(row)),
         (BasisPart.QUESTIONNAIRES, asked.values_list("annotator_id", "session_id", "answers")),
     ):
         found[part.value][row.slug] = _hashed(rows)
+
+
+def _ratings(row: Dataset) -> QuerySet[Any, Any]:
+    rated = Q(response__turn__session__dataset=row) | Q(session__dataset=row)
+    return SatisfactionLabel.objects.filter(rated).order_by("pk").values_list(*_RATING)
 
 
 _ANSWER: Final = (

@@ -198,9 +198,10 @@ def asked_replay_page(request: HttpRequest, run_id: int) -> StoredReplay:
 
 
 def _best(found: StoredReplay) -> str:
-    """The candidate with the highest user macro mean."""
+    """The candidate with the highest user macro mean, of those that answered the most turns."""
     rows = [row for row in found.rows if not row.is_control]
-    return max(rows, key=lambda row: row.means["user"].value).candidate if rows else ""
+    best = max(rows, key=lambda row: (row.items, row.means["user"].value), default=None)
+    return best.candidate if best else ""
 
 
 def _short_name(row: ReplayRow) -> str:

@@ -17,7 +17,7 @@ from benchmark.forms import POLICIES, RULES
 from benchmark.models import Snapshot
 from benchmark.queries.model_satisfaction import Voice
 from benchmark.queries.ranking import Source
-from benchmark.templatetags.figures import items_told
+from benchmark.templatetags.figures import items_told, p_relation
 from benchmark.views.figures import method_name
 from judging.templatetags.run_settings import evaluator_label
 
@@ -186,6 +186,8 @@ def figure_tables(snapshot: Snapshot) -> list[tuple[_Columns, list[_ReadRow]]]:
 def _written(column: FigureColumn, value: float | None, *, is_share: bool) -> str:
     if value is None:
         return "–"
+    if column.name == "p_holm":
+        return p_relation(value).removeprefix("= ")
     return (
         percent(value, 1).replace("-", "\N{MINUS SIGN}")
         if is_share
@@ -222,9 +224,10 @@ def _plot(column: FigureColumn, rows: list[_ReadRow]) -> IntervalPlot:
 
 
 def first_plot(snapshot: Snapshot) -> IntervalPlot:
-    """The first figure of its first table."""
+    """The first figure of its first table; of rows by scenario there may be too many to name."""
     columns, rows = figure_tables(snapshot)[0]
-    return _plot(columns[0], rows)
+    whole = [(name, row) for name, row in rows if not row.get("scenario")]
+    return _plot(columns[0], whole or rows)
 
 
 _SETTINGS: Final = {
@@ -278,15 +281,16 @@ _FIGURES: Final = {
 def row_word(column: str, row: Mapping[str, Any]) -> str:
     """How a page calls what tells a row from others; what has no words stays as it is."""
     value = str(row.get(column) or "")
-    if column in {"candidate", "role"} and row["role"] in _ROLES:
-        return _(_ROLES[row["role"]]) if column == "candidate" else ""
-    if column == "role":
-        return ""  # a candidate, as its name says
-    if column == "source":
-        return _(_SOURCES[Source(value)])
-    if column == "figure" and value:
-        return _(_FIGURES[value])
-    return value
+    words: dict[str, Callable[[], str]] = {
+        "candidate": lambda: _(_ROLES[row["role"]]) if row["role"] in _ROLES else value,
+        "role": lambda: "",  # as the candidate says
+        "source": lambda: _(_SOURCES[Source(value)]),
+        "figure": lambda: _(_FIGURES[value]),
+        "setup": lambda: _("ties counted") if value == "S1" else _("ties left out"),
+        "of": lambda: f"{_('Turn')} {row['turn']}" if "turn" in row else row.get("scenario", value),
+    }
+    told = column in words and (value or column == "candidate")
+    return words[column]() if told else value
 
 
 def setting_title(name: str) -> str:

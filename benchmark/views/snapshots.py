@@ -65,13 +65,18 @@ _FILTERS: Final = frozenset({"scenario", "annotator", "language", "prompt", "anc
 def told_differences(found: list[SnapshotChange]) -> list[tuple[str, str, str]]:
     """What is not as it was, then and now, in words."""
     return [
-        (
-            _(text) % {"name": name} if text else name,
-            _told(was),
-            _told(now),
-        )
+        (_(text) % {"name": name} if text else name, *_rounded(_told(was), _told(now)))
         for text, name, was, now in map(_as_asked, found)
     ]
+
+
+def _rounded(was: str, now: str) -> tuple[str, str]:
+    """Long numbers with six digits, if that leaves them different."""
+    short = [f"{float(each):.6g}" if _LONG.fullmatch(each) else each for each in (was, now)]
+    return (short[0], short[1]) if (short[0] == short[1]) is (was == now) else (was, now)
+
+
+_LONG: Final = re.compile(r"-?\d+\.\d{4,}")
 
 
 def _as_asked(each: SnapshotChange) -> SnapshotChange:

@@ -89,7 +89,7 @@ def test_other_pages_are_kept_and_lead_to_themselves_today(manager):
     pages = {
         "corrected": (f"/leaderboard/corrected/?source=selected&annotator={ann.pk}", "agreement"),
         "pairs": ("/leaderboard/pairs/?source=base", " – "),
-        "people": ("/trust/people/", "turn 1, S2"),
+        "people": ("/trust/people/", "Turn 1, ties left out"),
     }
     for word, (address, row) in pages.items():
         shown = text(manager.get(address))
@@ -120,7 +120,8 @@ def test_satisfaction_by_model_is_kept_with_its_differences(manager):
     ]
     assert "bot, other, dissatisfied" in shown or "other, bot, dissatisfied" in shown
     chart = manager.get(f"{answer.redirect_chain[0][0]}snapshot.svg").content.decode()
-    assert "bot, kind 0" in chart
+    assert ">bot<" in "".join(chart.split())
+    assert "kind 0" not in chart
     assert "dissatisfied" not in chart
 
 
@@ -240,14 +241,28 @@ def test_two_are_compared(manager, kept):
     assert f'<option value="{other.pk}">' in page
     assert "Ranked by: win rate </option>" in page
     assert "Ranked by: win rate</td>" in text(manager.get("/snapshots/"))
-    shown = text(manager.get(f"{kept}compare/?other={other.pk}"))
+    compared = manager.get(f"{kept}compare/?other={other.pk}")
+    shown = text(compared)
     assert "Ranked by" in shown
     assert "Bradley-Terry" in shown
     assert "alpha, human: rating" in shown
+    ratings = [row[1:] for row in compared.context["changed"] if row[0].endswith(": rating")]
+    numbers = [value for row in ratings for value in row if value != "not there"]
+    assert numbers
+    assert max(map(len, numbers)) <= len("0.123456")
     assert "No differences: both have the same figures" in text(manager.get(f"{kept}compare/"))
     manager.post(KEEP_TRUST)
     other = Snapshot.objects.latest("pk")
     assert manager.get(f"{kept}compare/?other={other.pk}").status_code == 409
+
+
+def test_numbers_that_six_digits_do_not_tell_apart_stay_whole():
+    near = SnapshotChange("", "alpha: rating", 1000.123456, 1000.123457)
+    far = SnapshotChange("", "beta: rating", 1000.123456, 990.5)
+    assert views.told_differences([near, far]) == [
+        ("alpha: rating", "1000.123456", "1000.123457"),
+        ("beta: rating", "1000.12", "990.5"),
+    ]
 
 
 def test_who_may_read_keep_and_verify(client, kept):

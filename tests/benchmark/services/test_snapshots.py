@@ -210,6 +210,12 @@ def test_a_replay_is_computed_again_from_its_stored_scores():
     told = changed(snapshot)
     name = f"answers of replay {found.run.pk}"
     assert {name, f"{long['candidate']}, candidate: user"} < told.keys()
+    assert f"ratings of {dataset.slug}" not in told
+    SatisfactionLabel.objects.filter(pk=SatisfactionLabel.objects.first().pk).update(score=2)
+    assert f"ratings of {dataset.slug}" in changed(snapshot)
+    del snapshot.basis["rated"]  # as of one that was kept before
+    snapshot.save()
+    assert f"ratings of {dataset.slug}" not in changed(snapshot)
     ReplayAnswer.objects.filter(run=found.run).delete()
     found.run.reports.all().delete()
     with refuses("snapshot:nothing"):

@@ -159,7 +159,10 @@ ADDRESS_FAILURE_LIMIT = 30  # of all names: a whole laboratory may have one addr
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_VERBOSE = False
 AXES_DISABLE_ACCESS_LOG = True
-SILENCED_SYSTEM_CHECKS = ["axes.W002"]  # its middleware makes a page of what the handler raises
+SILENCED_SYSTEM_CHECKS = [
+    "axes.W002",  # its middleware makes a page of what the handler raises
+    "templates.W003",  # what templates load as i18n is `kept_tags`, with Django's own tags
+]
 # Proxies in front that append the address of who asks them to X-Forwarded-For.
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 if TRUSTED_PROXIES < 0:

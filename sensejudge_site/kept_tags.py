@@ -6,10 +6,12 @@ as `i18n`; what depends on anything else is left to Django's own tags.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.template import Library
-from django.template.base import Parser, Token, Variable
+from django.template.base import Node, Parser, Token, Variable
 from django.template.context import Context
-from django.template.defaulttags import URLNode, url
+from django.template.defaulttags import url
 from django.templatetags import i18n
 from django.urls import get_script_prefix
 from django.utils.translation import get_language
@@ -19,52 +21,42 @@ register.filters.update(i18n.register.filters)
 register.tags.update(i18n.register.tags)
 
 
-class _FixedSentence(i18n.TranslateNode):
-    """A text without filters, by language."""
+class _Once(Node):
+    """A node that says the same whenever the key is the same."""
 
-    def __init__(self, node: i18n.TranslateNode) -> None:
-        self.__dict__.update(node.__dict__)
+    child_nodelists = ()
+
+    def __init__(self, node: Node, key: Callable[[], str | None]) -> None:
+        self._node = node
+        self._key = key
         self._kept: dict[str | None, str] = {}
 
     def render(self, context: Context) -> str:
-        language = get_language()
-        kept = self._kept.get(language)
+        key = self._key()
+        kept = self._kept.get(key)
         if kept is None:
-            kept = self._kept[language] = super().render(context)
-        return kept
-
-
-class _FixedAddress(URLNode):
-    """An address without arguments, by the path that the site is under."""
-
-    def __init__(self, node: URLNode) -> None:
-        self.__dict__.update(node.__dict__)
-        self._kept: dict[str, str] = {}
-
-    def render(self, context: Context) -> str:
-        prefix = get_script_prefix()
-        kept = self._kept.get(prefix)
-        if kept is None:
-            kept = self._kept[prefix] = super().render(context)
+            kept = self._kept[key] = self._node.render(context)
         return kept
 
 
 @register.tag("translate")
 @register.tag("trans")
-def translate(parser: Parser, token: Token) -> i18n.TranslateNode:
-    """As Django's tag of the name."""
+def translate(parser: Parser, token: Token) -> Node:
+    """As Django's tag of the name; a text without filters is kept by language."""
     node = i18n.do_translate(parser, token)
     said = node.filter_expression
     literal = isinstance(said.var, Variable) and said.var.literal is not None and not said.filters
     if literal and not (node.noop or node.asvar or node.message_context):
-        return _FixedSentence(node)
+        return _Once(node, get_language)
     return node
 
 
 @register.tag("url")
-def address(parser: Parser, token: Token) -> URLNode:
-    """As Django's tag of the name."""
+def address(parser: Parser, token: Token) -> Node:
+    """As Django's tag of the name; one without arguments is kept by the path of the site."""
     node = url(parser, token)
     named = node.view_name
     literal = isinstance(named.var, str) and not named.filters
-    return _FixedAddress(node) if literal and not (node.args or node.kwargs or node.asvar) else node
+    if literal and not (node.args or node.kwargs or node.asvar):
+        return _Once(node, get_script_prefix)
+    return node

@@ -155,15 +155,14 @@ def named_rows(
     first_table, second_table = (
         {tuple(row.get(each) for each in columns): row for row in rows} for rows in (was, now)
     )
-    both = {**second_table, **first_table}
-    keys = list({**first_table, **second_table})
-    values = zip(columns, zip(*keys, strict=True), strict=bool(keys))
+    both = {**first_table, **second_table}
+    values = zip(columns, zip(*both, strict=True), strict=bool(both))
     named = dict.fromkeys((columns[0], *(name for name, own in values if len(set(own)) > 1)))
     return [
         (
-            ", ".join(filter(None, (told(column, both[key]) for column in named))),
+            ", ".join(filter(None, (told(column, row) for column in named))),
             first_table.get(key),
             second_table.get(key),
         )
-        for key in keys
+        for key, row in both.items()
     ]

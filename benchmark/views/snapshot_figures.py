@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 from django.utils.translation import gettext as _
@@ -314,16 +314,21 @@ def setting_told(name: str, value: object) -> str:
     return told[name](value) if value and name in told else str(value)
 
 
-def settings_told(snapshot: Snapshot) -> str:
-    """What tells a snapshot of a dataset from others of its kind, in words."""
-    return " · ".join(
-        f"{setting_title(name)}: {setting_told(name, value)}"
+def settings_of(snapshot: Snapshot, *, without: Collection[str] = ()) -> list[tuple[str, str]]:
+    """What was asked, in words: the title of each setting and its value."""
+    return [
+        (setting_title(name), setting_told(name, value))
         for name, value in snapshot.question.items()
-        if value and name not in _SAME
-    )
+        if value and name not in without
+    ]
 
 
 _SAME: Final = frozenset({"dataset", "bootstrap", "seed", "until"})
+
+
+def settings_told(snapshot: Snapshot) -> str:
+    """What tells a snapshot of a dataset from others of its kind."""
+    return " · ".join(f"{title}: {told}" for title, told in settings_of(snapshot, without=_SAME))
 
 
 def all_columns(found: Snapshot) -> list[str]:

@@ -53,6 +53,7 @@ from benchmark.views.snapshot_figures import (
     row_word,
     setting_title,
     setting_told,
+    settings_of,
     settings_told,
 )
 
@@ -197,11 +198,7 @@ def _context(found: Snapshot) -> dict[str, Any]:
     return {
         "snapshot": found,
         "kind": kind,
-        "question": [
-            (setting_title(name), setting_told(name, value))
-            for name, value in found.question.items()
-            if value
-        ],
+        "question": settings_of(found),
         "tables": [
             (columns, [(name, [figure_cell(each, row) for each in columns]) for name, row in rows])
             for columns, rows in figure_tables(found)

@@ -30,6 +30,8 @@ DEFAULT_LEVEL: Final = 0.95
 MIN_UNITS: Final = 10
 """Of sessions or users, for an interval. Over fewer it covers what is true far too seldom: it knows
 of no other units than these, and over a single one every draw is the same."""
+MIN_EFFECTIVE_UNITS: Final = 6
+"""Fewest effective units for an interval: below, one unit holds most of what is counted."""
 MOST_UNDEFINED: Final = 0.025
 """Share of draws that may leave a statistic undefined. Where more do, an end of the interval could
 lie among them: no percentile of the others says where."""
@@ -50,6 +52,18 @@ class Interval:
     high: float
     level: float = DEFAULT_LEVEL
     draws: int = 0
+
+
+def effective_units(totals: FloatArray) -> float:
+    """Returns the effective number of units, (sum t)^2 / sum t^2 (Kish 1965).
+
+    It equals the number of units that hold something if all of those hold the same, and nears 1 if
+    one unit holds nearly all.
+
+    Args:
+        totals: (units,), what each unit holds, at least 0 and not all 0.
+    """
+    return float(totals.sum() ** 2 / (totals @ totals))
 
 
 def missing_units(units: int) -> int:

@@ -11,6 +11,7 @@ from annotation.core.intervals import (
     cluster_index,
     clustered_wilson,
     correlation,
+    effective_units,
     ends,
     independent_share,
     missing_units,
@@ -73,6 +74,19 @@ def test_wilson_is_symmetric_and_holds_the_share(trials, data):
     assert mirrored is not None
     assert 0 <= interval.low <= successes / trials <= interval.high <= 1
     assert interval.low == pytest.approx(1 - mirrored.high, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("totals", "effective"),
+    [
+        ([3, 3, 3, 3], 4),
+        ([3, 3, 0, 0], 2),
+        # (300 + 10)^2 / (300^2 + 10)
+        ([300] + [1] * 10, 1.0677),
+    ],
+)
+def test_effective_units_fall_with_what_the_largest_holds(totals, effective):
+    assert effective_units(np.array(totals, float)) == pytest.approx(effective, abs=1e-4)
 
 
 def test_bootstrap_repeats_with_its_seed_only():

@@ -30,6 +30,7 @@ from aiohttp import web
 from tests.fake_judge import REMINDERS, FakeAnswer, answer_prompt, echo_of
 
 CHARACTERS_PER_TOKEN = 4
+STALL_SECONDS = 600.0  # longer than any test waits
 PIECE_CHARACTERS = 4
 FAULTS = ("400", "401", "429", "500", "drop", "empty", "garbage", "html", "malformed", "timeout")
 
@@ -49,6 +50,8 @@ class Act:
     finish_reason: str = "stop"
     piece_delay: float = 0.0  # between two pieces of a streamed reply
     breaks_after: int | None = None  # pieces, then the connection is cut
+    stalls_after: int | None = None  # pieces, then no more come
+    together: int = 0  # it waits until so many calls were open at once
 
     @property
     def answers(self) -> bool:
@@ -172,7 +175,7 @@ class FakeLlm:
         cached = self._remember(prompt)
         try:
             await asyncio.sleep(self.latency + act.delay)
-            while self.answered >= self.most_answers:
+            while self.answered >= self.most_answers or self._counts["most_at_once"] < act.together:
                 await asyncio.sleep(0.02)
             self.answered += 1
             if body.get("stream") and act.answers and not act.drop:
@@ -216,6 +219,8 @@ class FakeLlm:
             if number == act.breaks_after:
                 request.transport.abort()
                 return response
+            if number == act.stalls_after:
+                await asyncio.sleep(STALL_SECONDS)
             await send({"content": text[start : start + PIECE_CHARACTERS]}, usage=None)
             await asyncio.sleep(act.piece_delay)
         await send({}, choice["finish_reason"], usage=None)

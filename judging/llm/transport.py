@@ -16,7 +16,7 @@ import os
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
@@ -133,10 +133,12 @@ class Pacer:
         requests_per_minute: int | None,
         tokens_per_minute: int | None,
         clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._per_request = 60 / requests_per_minute if requests_per_minute else 0.0
         self._per_token = 60 / tokens_per_minute if tokens_per_minute else 0.0
         self._clock = clock
+        self._sleep = sleep
         self._next = -math.inf
         self._resume = -math.inf
 
@@ -155,7 +157,12 @@ class Pacer:
         mine = max(now, self._next)
         self._next = mine + max(self._per_request, tokens * self._per_token)
         while (wait := max(mine, self._resume) - self._clock()) > 0:
-            await asyncio.sleep(wait)
+            await self._sleep(wait)
+
+
+def deadline(seconds: float) -> AbstractAsyncContextManager[object]:
+    """A block that raises TimeoutError when it takes longer; tests hand in another one."""
+    return asyncio.timeout(seconds)
 
 
 def parse_retry_after(value: str | None, *, now: float) -> float | None:
@@ -269,7 +276,7 @@ class Transport:
         pieces = CompletionPieces()
         lines = response.aiter_lines()
         while True:
-            async with asyncio.timeout(self._endpoint.timeout_seconds):
+            async with deadline(self._endpoint.timeout_seconds):
                 line = await anext(lines, None)
             if line is None and not pieces.ended:
                 raise _broken_off("its end is missing")
@@ -297,7 +304,7 @@ class Transport:
 
         seconds = self._endpoint.timeout_seconds
         try:
-            async with asyncio.timeout(seconds):
+            async with deadline(seconds):
                 return await call
         except TimeoutError as error:
             raise _timed_out(seconds) from error

@@ -7,7 +7,6 @@ is a judgment: the replies are not stored, and no run pays for them.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import time
@@ -27,7 +26,7 @@ from judging.core.verdicts import VerdictRule
 from judging.judges.llm_judge import LETTER_ALTERNATIVES
 from judging.llm.client import ChatClient
 from judging.llm.errors import PASSING, LlmCode, LlmError
-from judging.llm.transport import Patience
+from judging.llm.transport import Patience, deadline
 from judging.models import JudgeRun, ModelEndpoint, RunKind, RunStatus
 from judging.services.endpoints import endpoint_of, lacks_key
 
@@ -330,7 +329,7 @@ async def _speed(client: ChatClient, *, is_there: bool) -> float | None:
     request = client.endpoint.request((asked,), max_tokens=_SPEED_TOKENS)
     tokens, started = None, time.monotonic()
     try:
-        async with asyncio.timeout(wait):
+        async with deadline(wait):
             reply = await client.stream(request, lambda _said: told.append(time.monotonic()))
             tokens = reply.usage.output_tokens
     except TimeoutError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from types import TracebackType
@@ -140,6 +140,7 @@ class RowReplyStore:
         run_id: the run that pays.
         purse: where the money of replies is held until they are stored.
         batch: replies come from a batch file and cost that share of the price.
+        sleep: waits for the next commit.
     """
 
     def __init__(
@@ -149,12 +150,14 @@ class RowReplyStore:
         run_id: int | None = None,
         purse: RunBudgetHold | None = None,
         batch: bool = False,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._endpoint = endpoint
         self._prices = Prices() if endpoint is None else prices_of(endpoint)
         self._run_id = run_id
         self._purse = purse
         self._batch = batch
+        self._sleep = sleep
         if purse is not None:
             purse.settle_now = self.commit
         self._waiting: dict[str, tuple[ChatRequest, Reply]] = {}
@@ -267,7 +270,7 @@ class RowReplyStore:
                 self._purse.settle(costs)
 
     async def _commit_later(self) -> None:
-        await asyncio.sleep(COMMIT_SECONDS)
+        await self._sleep(COMMIT_SECONDS)
         await self.commit()
 
     def _cost(self, reply: Reply) -> Decimal | None:

@@ -120,8 +120,9 @@ def _label(comparison: Comparison, rater: User, verdict: str = "") -> PairwiseLa
 class FakeJudge:
     """Distils whether the longer was chosen and judges by it; without a preference: the first.
 
-    `wait` is how long each answer takes, `answer` may give another one, `asked` lists the
-    questions in the order in which they came.
+    `wait` is how long each answer takes, `until` whether the answer to the question of a number
+    (from 0) may come, `answer` may give another one. `asked` lists the questions in the order in
+    which they came, `given_up` counts those whose answer was no longer waited for.
     """
 
     name = "fake"
@@ -130,12 +131,14 @@ class FakeJudge:
         self,
         *,
         wait: float = 0.0,
+        until: Callable[[int], object] = lambda _number: True,
         answer: Callable[[ShownPair, str], PairAnswer | None] = lambda _pair, _preference: None,
         distilled: Callable[[tuple[LabelledPair, ...]], Outcome[str] | None] = lambda _pairs: None,
     ) -> None:
-        self.wait, self.answer, self.distilled = wait, answer, distilled
+        self.wait, self.until = wait, until
+        self.answer, self.distilled = answer, distilled
         self.asked: list[tuple[ShownPair, str]] = []
-        self.at_once = self.most_at_once = 0
+        self.at_once = self.most_at_once = self.given_up = 0
 
     async def distil(self, pairs, *, language):
         given = self.distilled(pairs)
@@ -143,13 +146,19 @@ class FakeJudge:
         return given or Outcome(LONGER if longer else SHORTER, call=Call(raw=language))
 
     async def judge_pair(self, pair, *, preference, language):
+        number = len(self.asked)
         self.asked.append((pair, preference))
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
             if self.wait:
                 await asyncio.sleep(self.wait)
+            while not self.until(number):
+                await asyncio.sleep(0.01)
             return self.answer(pair, preference) or self._judge(pair, preference)
+        except asyncio.CancelledError:
+            self.given_up += 1
+            raise
         finally:
             self.at_once -= 1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -18,6 +17,7 @@ from sensejudge_site import hashing
 from sensejudge_site import settings as site_settings
 from sensejudge_site.hashing import HASHES, RUSH_SECONDS, HashQueue
 from sensejudge_site.sign_in import BusyError
+from tests.clock import PATIENCE
 from tests.factory import make_user
 
 
@@ -66,12 +66,13 @@ class TestHashers:
 class TestQueue:
     def test_two_are_hashed_at_a_time_and_all_of_them_are(self):
         queue, lock, running, most = HashQueue(), threading.Lock(), [0], [0]
+        together = threading.Barrier(HASHES, timeout=PATIENCE)
 
         def hash_one():
             with lock:
                 running[0] += 1
                 most[0] = max(most[0], running[0])
-            time.sleep(0.01)
+            together.wait()
             with lock:
                 running[0] -= 1
             return "hashed"

@@ -1,18 +1,23 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import sys
+from functools import partial
 
 import pytest
 
 from annotation.core.conversations import Message, Speaker
 from judging.core.chat import JsonSchema, Sampling, Usage
 from judging.core.endpoints import Endpoint
+from judging.llm import client as client_module
+from judging.llm import transport
 from judging.llm.client import ChatClient
 from judging.llm.errors import LlmCode, LlmError
 from judging.llm.stores import MemoryReplyStore
-from judging.llm.transport import Patience
+from judging.llm.transport import Pacer, Patience
+from tests.clock import PATIENCE, HandClock, deadline_at, until
 from tests.fake_llm import Act, FakeLlm
 
 QUICK = Patience(tries=4, first_wait=0.01, longest_wait=0.02)
@@ -52,12 +57,41 @@ def failure(server, **fields):
     return error, counts
 
 
-def test_a_reply_comes_with_its_usage_and_latency():
-    with FakeLlm(latency=0.02) as server:
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of clients, which stands still unless they sleep."""
+    clock = HandClock()
+    monkeypatch.setattr(client_module, "time", clock)
+    monkeypatch.setattr(client_module, "Pacer", partial(Pacer, sleep=clock.sleep))
+    return clock
+
+
+@pytest.fixture
+def hang(monkeypatch, clock):
+    """Has every deadline expire once the server has got a number of calls more than it answered."""
+
+    def set_up(server, *, answered=0):
+        calls = {"expired": 0}
+
+        def is_due():
+            return server.stats()["calls"] > answered + calls["expired"]
+
+        def expired(seconds):
+            calls["expired"] += 1
+            clock.now += seconds
+
+        monkeypatch.setattr(transport, "deadline", deadline_at(is_due, expired))
+
+    return set_up
+
+
+def test_a_reply_comes_with_its_usage_and_latency(clock):
+    clock.tick = 0.25
+    with FakeLlm() as server:
         (reply,), counts = ask(server, say("Hello there"))
     assert (reply.text, reply.finish_reason) == ("ok", "stop")
     assert reply.usage == Usage(input_tokens=2, cached_tokens=0, output_tokens=1)
-    assert 20 <= reply.latency_ms < 5_000
+    assert reply.latency_ms == 250  # read before the call and after it
     assert (counts.calls, counts.replies, counts.input_tokens) == (1, 1, 2)
 
 
@@ -130,17 +164,19 @@ def test_a_spent_quota_is_not_haste():
     assert (error.code, counts.calls) == (LlmCode.QUOTA, 1)
 
 
-def test_an_answer_that_does_not_come_is_a_time_out():
-    with FakeLlm(script=[Act(delay=5)] * 9) as server:
-        error, counts = failure(server, timeout_seconds=0.05)
+def test_an_answer_that_does_not_come_is_a_time_out(hang):
+    with FakeLlm(script=[Act(delay=PATIENCE)] * 9) as server:
+        hang(server)
+        error, counts = failure(server, timeout_seconds=PATIENCE)
     assert (error.code, counts.calls) == (LlmCode.TIMEOUT, QUICK.tries)
-    assert error.detail == "no answer within 0.05 s"
+    assert error.detail == "no answer within 60 s"
 
 
-def test_a_try_that_fails_late_is_the_last():
-    soon = Patience(tries=4, first_wait=0.01, longest_wait=0.02, last_start=0.1)
-    with FakeLlm(script=[Act(status=500), Act(delay=5), Act()]) as server:
-        error, counts = failure(server, timeout_seconds=0.2, patience=soon)
+def test_a_try_that_fails_late_is_the_last(hang):
+    soon = Patience(tries=4, first_wait=0.01, longest_wait=0.02, last_start=PATIENCE / 2)
+    with FakeLlm(script=[Act(status=500), Act(delay=PATIENCE), Act()]) as server:
+        hang(server, answered=1)
+        error, counts = failure(server, timeout_seconds=PATIENCE, patience=soon)
     assert (error.code, counts.calls) == (LlmCode.TIMEOUT, 2)
 
 
@@ -161,12 +197,14 @@ def test_a_redirect_is_not_followed():
     assert other.stats()["calls"] == 0
 
 
-def test_retry_after_holds_every_call_of_the_client():
-    with FakeLlm(script=[Act(status=429, headers={"Retry-After": "1"})]) as server:
+def test_retry_after_holds_every_call_of_the_client(clock):
+    began = clock.now
+    with FakeLlm(script=[Act(status=429, headers={"Retry-After": "0.2"})]) as server:
         answers, counts = ask(server, *(say(f"Hello {i}") for i in range(4)), concurrency=1)
     assert [reply.text for reply in answers] == ["ok"] * 4
     assert counts.calls == 5
-    assert all(reply.latency_ms < 1_000 for reply in answers)  # the pause is no latency
+    assert clock.now == pytest.approx(began + 0.2)
+    assert [reply.latency_ms for reply in answers] == [0] * 4  # the pause is no latency
 
 
 def test_a_retry_after_that_is_too_long_is_given_up_for_now():
@@ -177,7 +215,7 @@ def test_a_retry_after_that_is_too_long_is_given_up_for_now():
 
 
 def test_no_more_calls_at_a_time_than_allowed():
-    with FakeLlm(latency=0.03) as server:
+    with FakeLlm(script=[Act(together=3)] * 20) as server:
         answers, _ = ask(server, *(say(f"Hello {i}") for i in range(20)), concurrency=3)
     assert len(answers) == 20
     assert server.stats()["most_at_once"] == 3
@@ -278,11 +316,13 @@ def test_one_who_gives_up_does_not_take_the_call_from_the_others():
             request = say("Hello")(where)
             hasty = asyncio.create_task(client.complete(request))
             patient = asyncio.create_task(client.complete(request))
-            await asyncio.sleep(0.05)
+            await until(lambda: server.bodies)
             hasty.cancel()
+            server.most_answers = math.inf
             return await patient
 
-    with FakeLlm(latency=0.2) as server:
+    with FakeLlm() as server:
+        server.most_answers = 0
         assert asyncio.run(run(endpoint(server))).text == "ok"
     assert server.stats()["calls"] == 1
 
@@ -291,11 +331,11 @@ def test_leaving_ends_what_is_under_way():
     async def run(where):
         async with ChatClient(where, patience=QUICK) as client:
             task = asyncio.create_task(client.complete(say("Hello")(where)))
-            await asyncio.sleep(0.1)
+            await until(lambda: server.bodies)
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    with FakeLlm(latency=30) as server:
+    with FakeLlm(latency=PATIENCE) as server:
         asyncio.run(run(endpoint(server)))
 
 
@@ -383,7 +423,8 @@ def test_openai_is_imported_only_once_a_call_is_made():
 
 
 def test_a_client_that_lands_waits_for_what_was_sent_and_sends_nothing_more():
-    with FakeLlm(script=[Act(delay=0.1), Act(delay=0.1, status=500)]) as server:
+    with FakeLlm(script=[Act(), Act(status=500)]) as server:
+        server.most_answers = 0
         where, store = endpoint(server, concurrency=2), MemoryReplyStore()
 
         async def run():
@@ -392,9 +433,11 @@ def test_a_client_that_lands_waits_for_what_was_sent_and_sends_nothing_more():
                     *(client.complete(say(f"Question {n}")(where)) for n in range(5)),
                     return_exceptions=True,
                 )
-                while len(server.bodies) < 2:
-                    await asyncio.sleep(0.01)
-                await client.land()
+                await until(lambda: len(server.bodies) == 2)
+                landing = asyncio.create_task(client.land())
+                await asyncio.sleep(0)  # it begins to land
+                server.most_answers = math.inf
+                await landing
                 return await asked
 
         answers = asyncio.run(run())

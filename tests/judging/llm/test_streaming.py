@@ -11,20 +11,22 @@ import pytest
 from annotation.core.conversations import Message, Speaker
 from judging.core.chat import Usage
 from judging.core.endpoints import Endpoint
+from judging.llm import transport
 from judging.llm.client import ChatClient
 from judging.llm.errors import LlmCode, LlmError
 from judging.llm.stores import MemoryReplyStore
 from judging.llm.transport import Patience
+from tests.clock import PATIENCE, deadline_at
 from tests.fake_llm import Act, FakeLlm
 
 QUICK = Patience(tries=3, first_wait=0.01, longest_wait=0.02)
 TEXT = "Two days in Kyoto."
 
 
-def stream(server, *, times=1, store=None, stop_at=None, timeout=5.0, occasion="a"):
+def stream(server, *, times=1, store=None, stop_at=None, told=None, occasion="a"):
     """The replies to the same request asked `times` times, what was told, what was counted."""
-    where = Endpoint("fake", server.base_url, "m", timeout_seconds=timeout)
-    told: list[str] = []
+    where = Endpoint("fake", server.base_url, "m", timeout_seconds=PATIENCE)
+    told = [] if told is None else told
 
     async def one(client, number):
         request = replace(
@@ -108,10 +110,13 @@ def test_what_goes_wrong_has_a_code(act, code):
     assert error.code == code
 
 
-def test_a_reply_that_stops_coming_is_a_timeout():
-    with FakeLlm(script=[Act(text=TEXT, piece_delay=9)] * QUICK.tries) as server:
-        # Long enough to connect and to read the first piece on a busy machine.
-        (error,), told, _ = stream(server, timeout=0.7)
+def test_a_reply_that_stops_coming_is_a_timeout(monkeypatch):
+    told, expired = [], []
+    # Each deadline expires after the first piece of its try was read.
+    deadline = deadline_at(lambda: len(told) > len(expired), expired.append)
+    monkeypatch.setattr(transport, "deadline", deadline)
+    with FakeLlm(script=[Act(text=TEXT, stalls_after=1)] * QUICK.tries) as server:
+        (error,), told, _ = stream(server, told=told)
     assert error.code == LlmCode.TIMEOUT
     assert told == ["Two "] * QUICK.tries
 
@@ -124,7 +129,7 @@ def test_a_server_that_does_not_stream_is_read_all_the_same():
 
 
 def test_cancelling_ends_the_call():
-    with FakeLlm(script=[Act(text=TEXT, piece_delay=0.2)]) as server:
+    with FakeLlm(script=[Act(text=TEXT, stalls_after=1)]) as server:
         (error,), told, counts = stream(server, stop_at=1)
     assert isinstance(error, asyncio.CancelledError)
     assert told == ["Two "]

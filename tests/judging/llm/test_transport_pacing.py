@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.llm.transport import Pacer, Patience, parse_retry_after
+from tests.clock import HandClock
 
 
 @given(st.integers(1, 4), st.integers(0, 2**16))
@@ -54,40 +54,39 @@ def test_retry_after_is_seconds_or_a_date(value, seconds):
     assert parse_retry_after(value, now=40) == seconds
 
 
-def pacer(**limits):
+def paced(tokens, *, pauses=(), **limits):
+    """When the calls of so many tokens start that are asked for at once, in seconds."""
+    clock, starts = HandClock(), []
+    began = clock.now
     limits = {"requests_per_minute": None, "tokens_per_minute": None} | limits
-    return Pacer(**limits, clock=time.monotonic)
+    pacer = Pacer(**limits, clock=clock, sleep=clock.sleep)
+    for seconds in pauses:
+        pacer.pause(seconds)
 
+    async def call(count):
+        await pacer.turn(count)
+        starts.append(round(clock.now - began, 6))
 
-def seconds_for(pacer, tokens):
     async def run():
-        started = time.monotonic()
-        await asyncio.gather(*(pacer.turn(count) for count in tokens))
-        return time.monotonic() - started
+        await asyncio.gather(*map(call, tokens))
 
-    return asyncio.run(run())
+    asyncio.run(run())
+    assert pacer.counts_tokens is (limits["tokens_per_minute"] is not None)
+    return starts
 
 
 def test_without_limits_nobody_waits():
-    free = pacer()
-    assert not free.counts_tokens
-    assert seconds_for(free, [10_000] * 100) < 2
+    assert paced([10_000] * 100) == [0.0] * 100
 
 
 def test_requests_are_spaced():
-    # 600 a minute: one each 0.1 s, so the fourth starts at 0.3 s
-    assert 0.28 < seconds_for(pacer(requests_per_minute=600), [0] * 4) < 5
+    assert paced([0] * 4, requests_per_minute=600) == [0.0, 0.1, 0.2, 0.3]
 
 
 def test_tokens_are_spaced():
     # 60,000 a minute: 100 tokens take 0.1 s, 200 take 0.2 s; the third starts at 0.3 s
-    limited = pacer(tokens_per_minute=60_000)
-    assert limited.counts_tokens
-    assert 0.28 < seconds_for(limited, [100, 200, 0]) < 5
+    assert paced([100, 200, 0], tokens_per_minute=60_000) == [0.0, 0.1, 0.3]
 
 
 def test_a_pause_holds_everybody():
-    paused = pacer()
-    paused.pause(0.2)
-    paused.pause(0.1)
-    assert 0.18 < seconds_for(paused, [0, 0]) < 5
+    assert paced([0, 0], pauses=[0.2, 0.1]) == [0.2, 0.2]

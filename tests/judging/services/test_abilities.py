@@ -26,6 +26,7 @@ from judging.services.estimates import estimate_all
 from judging.services.foreground import run_to_end
 from judging.submission import submit
 from judging.templatetags.run_settings import tight_request_text
+from tests.clock import PATIENCE, HandClock, deadline_at
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import make_study, planned_test, start_distillation, start_test_run
@@ -234,7 +235,7 @@ def test_letters_are_recommended_where_they_are_known_and_not_read():
     assert could_read_letters([read]) == ()
 
 
-COUNTED = " ".join(map(str, range(1, 31)))  # 21 pieces, of 21 tokens
+COUNTED = " ".join(map(str, range(1, 31)))  # 20 pieces, of 21 tokens
 
 
 def measured(row):
@@ -242,11 +243,25 @@ def measured(row):
     return row.told_context, row.speed
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock by which speed is measured: a tenth of a second passes between two readings."""
+    clock = HandClock(tick=0.1)
+    monkeypatch.setattr(abilities, "time", clock)
+    return clock
+
+
+WHOLE = {"choices": [{"message": {"content": COUNTED}, "finish_reason": "stop"}]}
+
+
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     ("listed", "act", "window", "speed"),
     [
-        ({"max_model_len": 4096}, Act(text=COUNTED, piece_delay=0.02), 4096, 50),
-        ({}, Act(text=COUNTED, delay=0.5), None, 42),  # in one piece: the waiting counts
+        # 19 times a tenth between the first piece and the last, of 20 tokens.
+        ({"max_model_len": 4096}, Act(text=COUNTED), 4096, 20 / 1.9),
+        # In one piece, the waiting counts: a tenth until it is over.
+        ({}, Act(body=WHOLE | {"usage": {"completion_tokens": 21}}), None, 210),
         ({"meta": {"n_ctx": 2048}}, Act(text="No."), 2048, None),
         ({"meta": {"n_ctx": 2048}}, REFUSED, 2048, None),
     ],
@@ -260,14 +275,16 @@ def test_the_context_is_as_listed_and_the_speed_as_measured(listed, act, window,
         assert server.stats()["calls"] == 1
     told, wrote = measured(row)
     assert told == window
-    assert wrote == (None if speed is None else pytest.approx(speed, rel=0.4))
+    assert wrote == (None if speed is None else pytest.approx(speed))
 
 
-def test_a_slow_model_is_measured_by_what_it_wrote_in_time():
-    with FakeLlm(script=[Act(text=COUNTED, piece_delay=0.2)]) as server:
+def test_a_slow_model_is_measured_by_what_it_wrote_in_time(clock, monkeypatch):
+    in_time = deadline_at(lambda: clock.readings == 1 + 10)  # at the start, and of ten pieces
+    monkeypatch.setattr(abilities, "deadline", in_time)
+    with FakeLlm(script=[Act(text=COUNTED, stalls_after=10)]) as server:
         row = make_endpoint(base_url=server.base_url, measured_address="")
-        find_abilities(row, wait=1.0)
-    assert measured(row)[1] == pytest.approx(5, rel=0.4)
+        find_abilities(row, wait=PATIENCE)
+    assert measured(row)[1] == pytest.approx(10)
 
 
 def test_what_was_measured_of_another_model_says_nothing():
@@ -292,13 +309,14 @@ def test_an_endpoint_that_hangs_or_is_down_is_measured_the_next_time():
     assert row.is_measured
 
 
-def test_of_an_endpoint_that_is_there_but_says_nothing_in_time_a_bound_is_kept():
-    with FakeLlm(script=[Act(delay=5)] * 2) as server:
+def test_of_an_endpoint_that_is_there_but_says_nothing_in_time_a_bound_is_kept(monkeypatch):
+    with FakeLlm(script=[Act(delay=PATIENCE)] * 2) as server:
+        monkeypatch.setattr(abilities, "deadline", deadline_at(lambda: server.bodies))
         row = make_endpoint(base_url=server.base_url, measured_address="")
-        find_abilities(row, wait=0.3)
-        find_abilities(ModelEndpoint.objects.get(pk=row.pk), wait=0.3)
+        find_abilities(row, wait=PATIENCE)
+        find_abilities(ModelEndpoint.objects.get(pk=row.pk), wait=PATIENCE)
         assert server.stats()["calls"] == 1
-    assert measured(row) == (None, 160)  # 48 tokens in 0.3 seconds
+    assert measured(row) == (None, 0.8)  # 48 tokens in 60 seconds
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 404])

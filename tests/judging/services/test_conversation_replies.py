@@ -13,6 +13,7 @@ from django.utils import timezone
 from judging.models import Conversation, ConversationMessage, LlmCall
 from judging.services import conversations
 from judging.services.conversation_replies import Lines, Ticket, _fail, _take, _tell, write_reply
+from tests.clock import PATIENCE
 from tests.factory import make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.talks import answer, begun, make_talk_study, say, talk
@@ -135,8 +136,9 @@ def stopped(llm, act, when):
     async def write():
         lines = Lines()
         writing = asyncio.create_task(write_reply(Ticket(message.pk, 0), lines))
-        while not await sync_to_async(ConversationMessage.objects.filter(**when).exists)():
-            await asyncio.sleep(0.02)
+        async with asyncio.timeout(PATIENCE):
+            while not await ConversationMessage.objects.filter(**when).aexists():
+                await asyncio.sleep(0.02)
         await sync_to_async(conversations.stop)(**place, submission=uuid4(), now=timezone.now())
         await writing
         await lines.close()
@@ -147,8 +149,8 @@ def stopped(llm, act, when):
 
 
 def test_what_had_come_of_a_stopped_reply_is_the_reply(llm):
-    act = Act(text="Two days in Kyoto and much more.", piece_delay=0.15)
-    message = stopped(llm, act, {"reply__startswith": "Two "})
+    act = Act(text="Two days in Kyoto and much more.", stalls_after=1)
+    message = stopped(llm, act, {"reply__startswith": "Two"})
     assert message.status == "STOPPED"
     assert act.text.startswith(message.reply)
     assert len(message.reply) < len(act.text)
@@ -156,7 +158,7 @@ def test_what_had_come_of_a_stopped_reply_is_the_reply(llm):
 
 
 def test_a_reply_stopped_before_it_began_can_be_tried_again(llm):
-    message = stopped(llm, Act(text="Late.", delay=9), {"status": "WRITING"})
+    message = stopped(llm, Act(text="Late.", delay=PATIENCE), {"status": "WRITING"})
     assert (message.status, message.error_code) == ("FAILED", "conversation:stopped")
 
 

@@ -13,7 +13,9 @@ from judging.core.endpoints import Endpoint
 from judging.core.verdicts import TokenLogprob
 from judging.llm.client import ChatClient
 from judging.models import LlmCall, ModelEndpoint
+from judging.services import replies
 from judging.services.replies import COMMIT_EVERY, RowReplyStore
+from tests.clock import PATIENCE
 from tests.fake_llm import FakeLlm
 
 pytestmark = pytest.mark.django_db
@@ -119,18 +121,25 @@ def test_replies_are_committed_when_enough_wait():
 
 
 def test_a_lone_reply_is_committed_after_half_a_second():
-    async def run():
-        async with RowReplyStore(endpoint=None) as store:
-            await store.put(question(), reply(question()))
-            await asyncio.sleep(0.2)
-            early = await LlmCall.objects.acount()
-            await asyncio.sleep(0.5)
-            one = await LlmCall.objects.acount()
-            await store.put(question(1), reply(question(1)))
-            await asyncio.sleep(0.7)
-            return early, one, await LlmCall.objects.acount()
+    waits, half_seconds = [], asyncio.Queue()
 
-    assert async_to_sync(run)() == (0, 1, 2)
+    async def pass_time(seconds):
+        waits.append(seconds)
+        await half_seconds.get()
+
+    async def run():
+        async with RowReplyStore(endpoint=None, sleep=pass_time) as store:
+            for count in range(2):
+                await store.put(question(count), reply(question(count)))
+                assert await LlmCall.objects.acount() == count
+                half_seconds.put_nowait(None)
+                async with asyncio.timeout(PATIENCE):
+                    while await LlmCall.objects.acount() == count:
+                        await asyncio.sleep(0.01)
+
+    async_to_sync(run)()
+    assert LlmCall.objects.count() == 2
+    assert waits == [0.5, 0.5]
 
 
 def test_a_reply_that_waits_is_found_without_a_query(django_assert_num_queries):
@@ -154,14 +163,17 @@ def test_many_replies_are_written_in_one_statement(django_assert_num_queries):
     assert "INSERT INTO judging_llmcall" in queries[1]["sql"]
 
 
-def test_a_commit_that_fails_is_not_passed_over():
+def test_a_commit_that_fails_is_not_passed_over(monkeypatch):
+    monkeypatch.setattr(replies, "COMMIT_SECONDS", 0.01)
     unwritable = replace(reply(question()), finish_reason=None)
 
     async def run():
         store = RowReplyStore(endpoint=None)
         await store.put(question(), unwritable)
-        await asyncio.sleep(0.7)
-        await store.put(question(1), reply(question(1)))
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                await store.put(question(1), reply(question(1)))
+                await asyncio.sleep(0.01)
 
     with pytest.raises(TypeError):
         async_to_sync(run)()

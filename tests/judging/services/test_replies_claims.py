@@ -15,6 +15,7 @@ from judging.models import CallClaim, LlmCall
 from judging.services import runs
 from judging.services.heartbeats import this_process
 from judging.services.replies import KEYS_A_STATEMENT, CallClaims, RowReplyStore
+from tests.clock import PATIENCE
 from tests.factory import make_run
 from tests.fake_llm import Act, FakeLlm
 
@@ -114,12 +115,12 @@ def test_a_dead_owner_is_waited_for_no_longer_than_its_claim(settings):
     settings.RUN_STALE_SECONDS = 4
     where = Endpoint("fake", "http://127.0.0.1/v1", "m")
     request = where.request((Message(Speaker.USER, "Question 0"),))
-    CallClaim.objects.create(key=request.key(), owner="dead", expires_at=later(seconds=1))
+    CallClaim.objects.create(key=request.key(), owner="dead", expires_at=later(minutes=5))
 
     async def ask():
         async with RowReplyStore(endpoint=None) as store:
             at_once = await store.take_many([request.key()])
-            await asyncio.sleep(1.2)
+            await CallClaim.objects.aupdate(expires_at=later(minutes=-1))
             return at_once, await store.take_many([request.key()])
 
     at_once, then = async_to_sync(ask)()
@@ -133,9 +134,9 @@ def test_claims_are_kept_while_calls_take_long(settings):
         async with RowReplyStore(endpoint=None) as store:
             await store.take_many(["a"])
             before = await CallClaim.objects.aget()
-            await asyncio.sleep(0.8)
-            return before.expires_at, (await CallClaim.objects.aget()).expires_at
+            async with asyncio.timeout(PATIENCE):
+                while (await CallClaim.objects.aget()).expires_at <= before.expires_at:
+                    await asyncio.sleep(0.02)
 
-    before, after = async_to_sync(hold)()
-    assert after > before
+    async_to_sync(hold)()
     assert not CallClaim.objects.exists()

@@ -243,18 +243,9 @@ def measured(row):
     return row.told_context, row.speed
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """The clock by which speed is measured: a tenth of a second passes between two readings."""
-    clock = HandClock(tick=0.1)
-    monkeypatch.setattr(abilities, "time", clock)
-    return clock
-
-
 WHOLE = {"choices": [{"message": {"content": COUNTED}, "finish_reason": "stop"}]}
 
 
-@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     ("listed", "act", "window", "speed"),
     [
@@ -266,7 +257,10 @@ WHOLE = {"choices": [{"message": {"content": COUNTED}, "finish_reason": "stop"}]
         ({"meta": {"n_ctx": 2048}}, REFUSED, 2048, None),
     ],
 )
-def test_the_context_is_as_listed_and_the_speed_as_measured(listed, act, window, speed):
+def test_the_context_is_as_listed_and_the_speed_as_measured(
+    monkeypatch, listed, act, window, speed
+):
+    monkeypatch.setattr(abilities, "time", HandClock(tick=0.1))
     with FakeLlm(script=[act]) as server:
         server.models = [{"id": "fake", **listed}]
         row = make_endpoint(base_url=server.base_url, measured_address="")
@@ -278,7 +272,8 @@ def test_the_context_is_as_listed_and_the_speed_as_measured(listed, act, window,
     assert wrote == (None if speed is None else pytest.approx(speed))
 
 
-def test_a_slow_model_is_measured_by_what_it_wrote_in_time(clock, monkeypatch):
+def test_a_slow_model_is_measured_by_what_it_wrote_in_time(monkeypatch):
+    monkeypatch.setattr(abilities, "time", clock := HandClock(tick=0.1))
     in_time = deadline_at(lambda: clock.readings == 1 + 10)  # at the start, and of ten pieces
     monkeypatch.setattr(abilities, "deadline", in_time)
     with FakeLlm(script=[Act(text=COUNTED, stalls_after=10)]) as server:

@@ -57,7 +57,7 @@ class SortTask(NamedTuple):
 class SortedLine(NamedTuple):
     """What came of it."""
 
-    item: int
+    row_id: int
     answer: SortAnswer
 
 
@@ -83,9 +83,9 @@ def store_sorting(run: JudgeRun, lines: Sequence[SortedLine]) -> None:
     """Write categories, and drop what is of no use."""
     calls = call_ids(line.answer.call for line in lines)
     locked = sorted_rows(run.pk).select_for_update().order_by("pk")
-    rows = locked.filter(status=JudgmentStatus.PENDING).in_bulk([line.item for line in lines])
+    rows = locked.filter(status=JudgmentStatus.PENDING).in_bulk([line.row_id for line in lines])
     for line in lines:
-        row, answer = rows.get(line.item), line.answer
+        row, answer = rows.get(line.row_id), line.answer
         if row is None:
             continue
         found = answer.found

@@ -9,6 +9,7 @@ where a reply is for one moment alone.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -247,7 +248,7 @@ def read_completion(key: str, data: object, *, latency_ms: int) -> Reply:
         key=key,
         text=text,
         reasoning=storable(f"{apart if isinstance(apart, str) else ''}{reasoning}").strip(),
-        finish_reason=str(choice.get("finish_reason") or ""),
+        finish_reason=storable(str(choice.get("finish_reason") or "")),
         usage=_usage(_mapping(_mapping(data).get("usage"))),
         steps=_steps(choice.get("logprobs"), content=content, start=start),
         latency_ms=latency_ms,
@@ -298,8 +299,14 @@ def _usage(usage: Mapping[str, object]) -> Usage:
     )
 
 
+_MOST_TOKENS: Final = 2**31 - 1
+"""What a column can hold: more is no count, but a fault of the endpoint."""
+
+
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= _MOST_TOKENS else None
 
 
 def _steps(logprobs: object, *, content: str, start: int) -> tuple[TokenStep, ...] | None:
@@ -315,7 +322,7 @@ def _steps(logprobs: object, *, content: str, start: int) -> tuple[TokenStep, ..
     for entry, piece in zip(entries, pieces, strict=True):
         token = str(entry.get("token", ""))
         if offset + len(piece) > 0 and (not kept or _TELLING.fullmatch(token)):
-            kept.append(TokenStep(offset, token, _alternatives(entry)))
+            kept.append(TokenStep(offset, storable(token), _alternatives(entry)))
         offset += len(piece)
     return tuple(kept)
 
@@ -332,7 +339,19 @@ def _alternatives(entry: Mapping[str, object]) -> tuple[TokenLogprob, ...]:
     top = entry.get("top_logprobs")
     found: list[TokenLogprob] = []
     for alternative in top if isinstance(top, list) else []:
-        token, logprob = _mapping(alternative).get("token"), _mapping(alternative).get("logprob")
-        if isinstance(token, str) and isinstance(logprob, int | float):
-            found.append(TokenLogprob(token, float(logprob)))
+        token = _mapping(alternative).get("token")
+        logprob = finite_number(_mapping(alternative).get("logprob"))
+        if isinstance(token, str) and logprob is not None:
+            found.append(TokenLogprob(storable(token), logprob))
     return tuple(found)
+
+
+def finite_number(value: object) -> float | None:
+    """A number of an endpoint's JSON; None if it is none, infinite, NaN or beyond a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

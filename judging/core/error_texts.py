@@ -69,6 +69,9 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "llm:no-answer": gettext_noop(
         "The model's reply is empty. If the model reasons first, raise its max output tokens."
     ),
+    "answer:not-storable": gettext_noop(
+        "The database refused to store this answer. Report it with the server's log, then retry."
+    ),
     "budget:spent": gettext_noop(
         "The run's budget does not cover another call. Raise it, then retry."
     ),

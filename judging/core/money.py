@@ -53,6 +53,8 @@ FRAME_TOKENS: Final = 64
 """What a template may put around a whole conversation."""
 _MILLION: Final = Decimal(1_000_000)
 _SMALLEST: Final = Decimal("0.00000001")
+_MOST_OF_A_CALL: Final = Decimal(1_000_000)
+"""What a row can hold; a call that costs more was counted wrongly by its endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Prices:
         return bool(self.input or self.cached_input or self.output)
 
     def cost(self, usage: Usage, *, batch: bool = False) -> Decimal | None:
-        """What a reply cost; None without prices, or where the endpoint says not what it counted.
+        """What a reply cost; None without prices, or if the endpoint's counts are no usable ones.
 
         Cached input tokens are part of the input tokens.
         """
@@ -85,7 +87,8 @@ class Prices:
         cached_price = self.input if self.cached_input is None else self.cached_input
         whole = (usage.input_tokens - cached) * self.input + cached * cached_price
         whole += (usage.output_tokens or 0) * self.output
-        return _rounded(whole * (self.batch_share if batch else 1))
+        cost = _rounded(whole * (self.batch_share if batch else 1))
+        return cost if cost < _MOST_OF_A_CALL else None
 
     def of_tokens(self, *, input_tokens: int, output_tokens: int) -> Decimal:
         """What so many tokens cost where nothing is cached."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from annotation.core.conversations import Dialogue, Message, Speaker
-from judging.core.chat import TokenStep
+from judging.core.chat import TokenStep, finite_number
 
 REWARD_SCALE: Final = "reward"
 """A score whose range only its model knows; a higher one is better."""
@@ -58,16 +58,21 @@ def parse_score(text: str) -> float | None:
     return score if math.isfinite(score) else None
 
 
-def _number(answer: object) -> float | None:
-    """The score in an answer, however deep it is wrapped."""
-    if isinstance(answer, bool):
+_DEEPEST: Final = 8
+
+
+def _number(answer: object, *, deepest: int = _DEEPEST) -> float | None:
+    """The score in an answer, wrapped so many times at most."""
+    if not deepest:
         return None
     if isinstance(answer, int | float):
-        return float(answer) if math.isfinite(answer) else None
+        return finite_number(answer)
     if isinstance(answer, Mapping):
-        return next((_number(answer[name]) for name in _FIELDS if name in answer), None)
+        return next(
+            (_number(answer[name], deepest=deepest - 1) for name in _FIELDS if name in answer), None
+        )
     if isinstance(answer, Sequence) and not isinstance(answer, str):
-        return _number(answer[0]) if answer else None
+        return _number(answer[0], deepest=deepest - 1) if answer else None
     return None
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -32,6 +33,12 @@ from judging.models import JudgeRun, LlmCall, RunUnit
 from judging.queries.runs import unit_rows
 from judging.services.heartbeats import beat, seconds_between_beats
 from judging.services.judges import JudgeOpener, OpenJudge
+from judging.services.replies import REFUSED_DATA
+
+log = logging.getLogger(__name__)
+
+NOT_STORABLE: Final = "answer:not-storable"
+"""The database refused an answer for what it holds; asking again is for `retry`."""
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
@@ -63,7 +70,8 @@ class AskingStage(Generic[Question, Answer]):
             ascend in the order in which they should be asked.
         load: the questions of a range's pending rows, in id order.
         ask: puts one question; never raises for an anticipated failure.
-        store: writes answers, each only over a pending row. It is called inside a transaction.
+        store: writes answers, each only over a pending row. It is called inside a transaction. An
+            answer names its row as `row_id`.
     """
 
     name: StageName
@@ -345,11 +353,28 @@ class _Committer:
                 await asyncio.wait_for(self._news.wait(), left)
 
     def _store(self, answers: list[Any]) -> None:
+        try:
+            self._write(answers)
+        except REFUSED_DATA:
+            for answer in answers:  # which of them it was is not said
+                self._write_alone(answer)
+        if self._observer is not None:
+            self._observer(len(answers))
+
+    def _write(self, answers: list[Any]) -> None:
         with transaction.atomic():
             beat(self._run)
             self._stage.store(self._run, answers)
-        if self._observer is not None:
-            self._observer(len(answers))
+
+    def _write_alone(self, answer: Any) -> None:
+        """Writes one answer; one that the database refuses fails its row."""
+        try:
+            self._write([answer])
+        except REFUSED_DATA as error:
+            log.error("Run %d: an answer cannot be stored.", self._run.pk, exc_info=error)
+            self._stage.rows(self._run.pk).filter(
+                pk=answer.row_id, status=JudgmentStatus.PENDING
+            ).update(status=JudgmentStatus.FAILED, error_code=NOT_STORABLE)
 
 
 def call_ids(calls: Iterable[Call]) -> dict[str, int]:

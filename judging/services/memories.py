@@ -111,6 +111,11 @@ class WrittenMemory:
     task: MemoryTask
     answer: Outcome[dict[str, object]]
 
+    @property
+    def row_id(self) -> int:
+        """Whose it is."""
+        return self.task.row_id
+
 
 def load_memories(run: JudgeRun, ids: IdRange) -> list[MemoryTask]:
     """The pending memories of a range with the histories behind them."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from types import TracebackType
@@ -19,7 +20,7 @@ from uuid import uuid4
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import DataError, IntegrityError, connection, transaction
 from django.utils import timezone
 
 from judging.core.chat import ChatRequest, Reply, Usage, steps_from_json, steps_to_json
@@ -29,7 +30,11 @@ from judging.models import CallClaim, LlmCall, ModelEndpoint
 from judging.services.endpoints import RunBudgetHold, prices_of
 from judging.services.heartbeats import has_died, seconds_between_beats, this_process
 
+log = logging.getLogger(__name__)
+
 KEYS_A_STATEMENT: Final = 500
+REFUSED_DATA: Final = (IntegrityError, DataError, ValueError, ArithmeticError)
+"""What a database, or its driver, raises for values that it cannot hold."""
 
 
 class CallClaims:
@@ -180,9 +185,11 @@ class RowReplyStore:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self.commit()
-        if self._keeping is not None:
-            await sync_to_async(self._claims.drop_all)()
+        try:
+            await self.commit()
+        finally:  # or who takes the run up waits for claims that nobody is at any more
+            if self._keeping is not None:
+                await sync_to_async(self._claims.drop_all)()
 
     async def get_many(self, keys: Sequence[str]) -> dict[str, Reply]:
         """The replies that are there, committed or not; keys without one are left out."""
@@ -251,9 +258,31 @@ class RowReplyStore:
             if not waiting and not self._released and settled:
                 return
             released, self._released = self._released, set()
-            await sync_to_async(self._write)(waiting, released)
+            await sync_to_async(self._write_all)(waiting, released)
             for _, reply in waiting:
                 del self._waiting[reply.key]
+
+    def _write_all(
+        self, waiting: Sequence[tuple[ChatRequest, Reply]], released: Collection[str]
+    ) -> None:
+        try:
+            self._write(waiting, released)
+        except REFUSED_DATA:
+            for one in waiting:  # which of them it was is not said
+                self._write_alone(*one)
+            self._write((), released)
+
+    def _write_alone(self, request: ChatRequest, reply: Reply) -> None:
+        """Writes one reply; one that the database refuses is left out, but was paid for.
+
+        What was read of it stays with its row, so that nobody asks for it again.
+        """
+        try:
+            self._write([(request, reply)], ())
+        except REFUSED_DATA as error:
+            log.error("The reply %s cannot be stored.", reply.key, exc_info=error)
+            with transaction.atomic():
+                self._settle({reply.key: self._cost(reply)}, ())
 
     def _write(
         self, waiting: Sequence[tuple[ChatRequest, Reply]], released: Collection[str]
@@ -265,9 +294,12 @@ class RowReplyStore:
             if rows:
                 with connection.cursor() as cursor:
                     cursor.executemany(_INSERT, rows)
-            self._claims.drop({*costs, *released})
-            if self._purse is not None:
-                self._purse.settle(costs)
+            self._settle(costs, released)
+
+    def _settle(self, costs: Mapping[str, Decimal | None], released: Collection[str]) -> None:
+        self._claims.drop({*costs, *released})
+        if self._purse is not None:
+            self._purse.settle(costs)
 
     async def _commit_later(self) -> None:
         await self._sleep(COMMIT_SECONDS)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError
 from django.db.models import Count, F
 from django.utils import timezone
 
@@ -132,12 +133,43 @@ def run_batch(
         asked = run.written_by if run.stage in WRITING else run.judge
         _stop(run, ENDPOINT_DOWN, f"{asked}: {error}" if run.writer else str(error))
         return None
-    except DatabaseError:
-        raise  # the rows are as they were: the run is taken up again once they can be reached
+    except (OperationalError, InterfaceError) as error:
+        # The database is away, and the run is taken up again once it is there. But what is called
+        # an operational error may also be one that every further try meets.
+        if _failed_here_before(run, ids):
+            log.error("Run %d failed twice at the same place.", run.pk, exc_info=error)
+            _stop(run, CRASHED, f"{type(error).__name__}: {error}")
+        raise
     except Exception as error:
         log.error("Run %d crashed.", run.pk, exc_info=error)
         _stop(run, CRASHED, f"{type(error).__name__}: {error}")
         raise
+
+
+_failures: Final[dict[int, set[tuple[object, ...]]]] = {}
+"""Where batches of runs failed in this process: kept here, for the database may be away."""
+
+
+def _failed_here_before(run: JudgeRun, ids: IdRange) -> bool:
+    """Whether a batch failed at the same place before, with no reply and no answer since.
+
+    False if the database cannot be asked: then it is away, and nobody can be called either.
+    """
+    try:
+        place = (run.stage, ids, _pending(run), run.calls.count())
+    except DatabaseError:
+        return False
+    places = _failures.setdefault(run.pk, set())
+    was_there = place in places
+    places.add(place)
+    return was_there
+
+
+def _pending(run: JudgeRun) -> int:
+    stage = _stage(run)
+    if isinstance(stage, ComputingStage):
+        return 0
+    return stage.rows(run.pk).filter(status=JudgmentStatus.PENDING).count()
 
 
 def _current(run_id: int, generation: int) -> JudgeRun | None:
@@ -300,6 +332,7 @@ def _cut_short(run: JudgeRun) -> str:
 
 def _stop(run: JudgeRun, code: str, detail: str) -> None:
     """Stops a run before its end; what is pending stays so, for `retry`."""
+    _failures.pop(run.pk, None)
     JudgeRun.objects.filter(pk=run.pk, generation=run.generation, status=RunStatus.RUNNING).update(
         status=RunStatus.FAILED,
         error_code=code,

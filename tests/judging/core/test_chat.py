@@ -151,6 +151,7 @@ def test_what_is_no_completion_is_refused(data):
         ),
         ({"prompt_tokens": 9, "prompt_cache_hit_tokens": 4}, Usage(9, 4, None)),
         ({"prompt_tokens": "9", "completion_tokens": -1, "prompt_cache_hit_tokens": True}, Usage()),
+        ({"prompt_tokens": 2**31, "completion_tokens": 2**31 - 1}, Usage(None, None, 2**31 - 1)),
     ],
 )
 def test_usage_is_kept_as_the_endpoint_counts(usage, expected):
@@ -211,3 +212,19 @@ def test_the_finish_reason_and_the_latency_are_kept():
     reply = read("x", finish_reason="length")
     assert (reply.finish_reason, reply.latency_ms, reply.key) == ("length", 7, "k")
     assert read("x", finish_reason=None).finish_reason == ""
+
+
+@pytest.mark.parametrize(
+    "odd", [float("inf"), float("-inf"), float("nan"), 10**400, True, "-1", None]
+)
+def test_a_number_that_no_row_can_hold_is_left_out(odd):
+    logprobs = {"content": [token("A", [("A", odd), ("B", -1)])]}
+    reply = read("A", logprobs=logprobs)
+    assert reply.steps == (TokenStep(0, "A", (TokenLogprob("B", -1.0),)),)
+
+
+def test_a_token_that_no_row_can_hold_is_mended():
+    logprobs = {"content": [token("\ud800", [("\0", -1)])]}
+    reply = read("A", logprobs=logprobs, finish_reason="st\0p")
+    assert reply.finish_reason == "st\ufffdp"
+    assert steps_to_json(reply.steps) == [[0, "\ufffd", [["\ufffd", -1.0]]]]

@@ -42,6 +42,9 @@ def request(*texts, **fields):
         (UNCACHED, Usage(1_000, 400, 100), Decimal("0.0035")),
         # one token at 0.001 a million is 0.000000001, and never rounded away
         (Prices(Decimal("0.001")), Usage(1, 0, 0), Decimal("0.00000001")),
+        # a million and more for one call is a fault of the endpoint's count, and no row holds it
+        (Prices(Decimal(1_000)), Usage(999_999_999, 0, 0), Decimal("999999.999")),
+        (Prices(Decimal(1_000)), Usage(1_000_000_000, 0, 0), None),
     ],
 )
 def test_what_a_reply_costs(prices, usage, cost):

@@ -53,7 +53,10 @@ def test_a_number_is_found_where_services_put_it(answer, score):
 
 @pytest.mark.parametrize(
     "answer",
-    [None, "1.5", {}, [], {"score": None}, {"score": True}, {"text": 1}, float("nan"), "inf"],
+    [
+        *(None, "1.5", {}, [], {"score": None}, {"score": True}, {"text": 1}),
+        *(float("nan"), "inf", 10**400, [[[[[[[[[1.5]]]]]]]]]),
+    ],
 )
 def test_an_answer_without_a_number_is_malformed(answer):
     with refuses("llm:malformed"):

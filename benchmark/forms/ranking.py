@@ -32,11 +32,12 @@ class LeaderboardForm(DatasetForm):
     method = one_of(RatingMethod)
     style = forms.BooleanField(required=False)
     until = id_field()
+    run = id_field()
 
     def question(self) -> LeaderboardQuestion:
         """What is asked; what was chosen for another dataset is nothing."""
         asked = self.cleaned_data
-        finer = ("scenario", "annotator", "judge", "prompt", "language", "until")
+        finer = ("scenario", "annotator", "judge", "prompt", "language", "until", "run")
         return LeaderboardQuestion(
             asked["dataset"],
             method=RatingMethod(asked["method"] or RatingMethod.BRADLEY_TERRY),

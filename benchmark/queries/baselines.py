@@ -21,7 +21,7 @@ from benchmark.core.trust import (
     HumanLabel,
     JudgedComparison,
 )
-from benchmark.queries.choices import RUBRICS, AnnotatorChoice, RunChoice
+from benchmark.queries.choices import RUBRICS, AnnotatorChoice, RunChoice, covered
 from benchmark.queries.evidence import voice_decisions
 from judging.models import JudgeRun, RunStatus
 
@@ -106,7 +106,7 @@ def _rubrics(run: RunChoice, annotator: int) -> dict[Condition, Mapping[int, Dec
 
 
 def rubric_runs(run: RunChoice, annotator: int) -> dict[str, int]:
-    """By prompt, the newest finished run of the same judge by it, on the annotator's labels."""
+    """By prompt, the finished run of the same judge by it that covers most of the labels."""
     rows = (
         JudgeRun.objects.filter(
             dataset=run.dataset,
@@ -116,7 +116,8 @@ def rubric_runs(run: RunChoice, annotator: int) -> dict[str, int]:
             config__prompt__in=RUBRICS,
         )
         .exclude(pk=run.id)
-        .order_by("pk")
+        .annotate(covers=covered())
+        .order_by("covers", "pk")
         .values_list("config__prompt", "pk")
     )
     return dict(rows if run.until is None else rows.filter(pk__lte=run.until))

@@ -49,15 +49,16 @@ from benchmark.queries.ranking import (
     LeaderboardScope,
     ModelVerdict,
     Source,
+    applying_runs,
     ballots,
     finished_runs,
     is_voted,
     judge_and_model,
+    judge_to_read,
     labels_by_annotator,
-    latest_judge,
     leaderboard_scope,
     outcomes,
-    runs_heard,
+    runs_of,
 )
 from judging.core.rules import JudgePrompt
 from judging.queries.generation import SameFamily, same_families
@@ -79,6 +80,8 @@ class BoardStyle(NamedTuple):
 class Board:
     """One leaderboard; `judge` is "" for human labels, `prompt` for them and the paper's prompt.
 
+    `runs` are the numbers of those whose verdicts it counts, none for human labels.
+
     `unnamed` counts verdicts on responses whose model nobody recorded. `kin` has the models of the
     judge's own family, where there are any. `voted` says that a weighted vote stands in for an
     annotator, which SELECTED then shows. `edited` that a set heard here was edited after its test
@@ -99,6 +102,7 @@ class Board:
     by_language: Mapping[str, Mapping[str, WinRate]] = field(default_factory=dict)
     duels: Mapping[tuple[str, str], HeadToHead] = field(default_factory=dict)
     style: BoardStyle | None = None
+    runs: tuple[int, ...] = ()
 
     def records(self) -> list[dict[str, object]]:
         """A row a model, with every figure of the table."""
@@ -137,10 +141,14 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardPage:
-    """Everything the page shows; `boards` are those with any verdict."""
+    """Everything the page shows; `boards` are those with any verdict.
+
+    `comparisons` are all that could have one; 0 where a language was asked for.
+    """
 
     scope: LeaderboardScope
     boards: tuple[Board, ...]
+    comparisons: int = 0
 
 
 _NOT_JUDGED: Final = {
@@ -174,7 +182,17 @@ def leaderboard_page(question: LeaderboardQuestion, *, seed: int) -> Leaderboard
         is_there = source is not Source.DRAWN or finished_runs(scope, source).exists()
         if is_apart and is_there:
             boards.append(board(scope, source, seed=seed))
-    return LeaderboardPage(scope, tuple(each for each in boards if each.verdicts + each.unnamed))
+    told = tuple(each for each in boards if each.verdicts + each.unnamed)
+    return LeaderboardPage(scope, told, _comparisons(scope) if told else 0)
+
+
+def _comparisons(scope: LeaderboardScope) -> int:
+    if scope.dataset is None or scope.question.language:
+        return 0
+    rows = Comparison.objects.filter(turn__session__dataset=scope.dataset.id)
+    if scope.scenario is not None:
+        rows = rows.filter(turn__session__scenario=scope.scenario.id)
+    return rows.count()
 
 
 def board(
@@ -188,8 +206,9 @@ def board(
     """One leaderboard with ratings and win rates, also by scenario and by language."""
     is_human = source is Source.HUMAN
     judge, model, prompt = ("", "", "") if is_human else judge_and_model(scope, source)
-    cast = ballots(scope, source, judge=judge)
-    applied = runs_heard(scope, source, judge)
+    runs = runs_of(scope, source, judge)
+    cast = ballots(scope, source, runs)
+    applied = applying_runs(source, runs)
     named = [ballot for ballot in cast if ballot.model_a and ballot.model_b]
     models = {each for ballot in named for each in (ballot.model_a, ballot.model_b)}
     told: Mapping[int, str] = {}
@@ -219,13 +238,15 @@ def board(
         kin=tuple(same_families({judge: model} if judge else {}, models)),
         voted=is_voted(scope, applied),
         edited=bool(runs_edited_late({run.pk: run.parent_id for run in applied})),
+        runs=tuple(run.pk for run in runs),
     )
 
 
 class PairsPage(NamedTuple):
     """Models two by two, by the majority of one source; `sources` are those with a verdict.
 
-    `voted` says whether a weighted vote stands in for an annotator.
+    `voted` says whether a weighted vote stands in for an annotator. `runs` are the numbers of those
+    whose verdicts are counted, none for human labels.
     """
 
     scope: LeaderboardScope
@@ -236,6 +257,7 @@ class PairsPage(NamedTuple):
     sources: tuple[Source, ...]
     models: tuple[str, ...]
     pairs: tuple[PairOfModels, ...]
+    runs: tuple[int, ...] = ()
 
     def records(self) -> list[dict[str, object]]:
         """A row for each two models."""
@@ -262,23 +284,26 @@ def pairs_page(question: LeaderboardQuestion, source: Source | None, anchor: str
     there = tuple(each for each in Source if _has_verdicts(scope, each))
     voted = False
     if Source.SELECTED in there:
-        stands_in = latest_judge(scope, Source.SELECTED)
-        voted = is_voted(scope, runs_heard(scope, Source.SELECTED, stands_in))
+        stands_in = judge_to_read(scope, Source.SELECTED)
+        applied = applying_runs(Source.SELECTED, runs_of(scope, Source.SELECTED, stands_in))
+        voted = is_voted(scope, applied)
     # The selected set is a choice of its own only where something else stands in.
     told = tuple(each for each in there if each is not Source.SUBSET or voted)
     usual = Source.DRAWN if Source.DRAWN in told else Source.HUMAN
     source = source or usual
-    judge = "" if source is Source.HUMAN else latest_judge(scope, source)
+    judge = "" if source is Source.HUMAN else judge_to_read(scope, source)
+    runs = runs_of(scope, source, judge)
     decided = majority(
         (each.comparison, each.model_a, each.model_b, each.verdict, each.session)
-        for each in ballots(scope, source, judge=judge)
+        for each in ballots(scope, source, runs)
         if each.model_a and each.model_b
     )
     models = tuple(sorted({model for row in decided for model in row[:2]}))
     if anchor and anchor not in models:
         raise Refused("benchmark:unknown-choice", f"no comparison of {anchor!r}")
     pairs = pairs_of_models(decided, anchor=anchor)
-    return PairsPage(scope, source, judge, voted, anchor, told, models, pairs)
+    numbers = tuple(run.pk for run in runs)
+    return PairsPage(scope, source, judge, voted, anchor, told, models, pairs, numbers)
 
 
 def _has_verdicts(scope: LeaderboardScope, source: Source) -> bool:
@@ -328,7 +353,7 @@ def annotators_page(
     Raises:
         Refused: something asked for does not exist.
     """
-    scope = leaderboard_scope(replace(question, annotator=None, judge=""))
+    scope = leaderboard_scope(replace(question, annotator=None, judge="", run=None))
     cast = {name: outcomes(own) for name, own in labels_by_annotator(scope).items()}
     numbers = {each.name: each.id for each in scope.annotators}
     found = annotator_rankings(cast, seed=seed, draws=draws)

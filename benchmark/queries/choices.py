@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import (
     Case,
+    Count,
     Exists,
     F,
     OuterRef,
@@ -21,7 +22,9 @@ from django.db.models import (
     When,
 )
 from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce
 
+from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, PairwiseLabel, SatisfactionLabel, Scenario
 from annotation.queries.datasets import dataset_of as annotation_dataset_of
@@ -30,7 +33,7 @@ from annotation.queries.participants import annotators as annotation_annotators
 from benchmark.core.ablation import RUN_KIND
 from judging.core.rules import JudgePrompt, SelectionMode
 from judging.core.runs import REGISTERED
-from judging.models import JudgeRun, PreferenceSet, RunKind, RunStatus, RunUnit
+from judging.models import JudgeRun, Judgment, PreferenceSet, RunKind, RunStatus, RunUnit
 from judging.queries.configurations import decides_by_log_odds
 from judging.queries.runs import UNFINISHED
 
@@ -43,6 +46,8 @@ STANDING: Final = Q(
 """Of such runs: no step of a failure protocol, whose prompts judge only what has a gold winner.
 
 What the protocol found there already stands as it did before."""
+OF_OWN_SETS: Final = Q(parent=None) | Q(parent__annotator=F("annotator"))
+"""Of runs: no preferences were applied but those of the annotator in whose stead it judged."""
 WITHOUT_SETS: Final = Q(config__sets_of__isnull=True) | Q(config__sets_of=None)
 """Of runs: no selected preferences were applied."""
 RUBRICS: Final = tuple(prompt.value for prompt in JudgePrompt if prompt is not JudgePrompt.PERSONAL)
@@ -88,7 +93,8 @@ class RunChoice:
     judge that selected those preferences, `writer` who distilled them where that judge did not;
     `mode` names how they were selected, "" where none were; `stacked` says that a weighted vote
     stands in for the annotator, beside that set; `unscored` that it judged nothing that counts for
-    agreement with its annotator. What is read beside it is of no run after `until`.
+    agreement with its annotator. What is read beside it is of no run after `until`. `covers` counts
+    the comparisons with a verdict, of those by which runs were put in order; 0 if they were not.
     """
 
     id: int
@@ -108,6 +114,7 @@ class RunChoice:
     stacked: bool = False
     unscored: bool = False
     until: int | None = None
+    covers: int = 0
 
     @property
     def is_paper(self) -> bool:
@@ -185,12 +192,13 @@ def verdict_runs(dataset: DatasetChoice, annotator: AnnotatorChoice) -> tuple[Ru
     """
     rows = JudgeRun.objects.filter(
         Q(annotator=annotator.id) | Q(annotator=None),
-        Q(parent=None) | Q(parent__annotator=F("annotator")),
+        OF_OWN_SETS,
         STANDING,
         dataset=dataset.id,
         kind__in=VERDICT_RUNS,
     )
-    return run_choices(best_last(rows).reverse())
+    labelled = PairwiseLabel.objects.filter(annotator=annotator.id).values("comparison")
+    return run_choices(best_last(rows, among=labelled).reverse())
 
 
 def check_judge(judge: str, known: Iterable[str]) -> None:
@@ -244,31 +252,52 @@ def pin_of(dataset: DatasetChoice, asked: int | None) -> Pin:
     return Pin(until, latest, tuple(stopped))
 
 
-def best_last(rows: QuerySet[JudgeRun], *, base_alone: bool = False) -> QuerySet[JudgeRun]:
-    """Runs in ascending order of what figures are read from them.
+def best_last(
+    rows: QuerySet[JudgeRun],
+    *,
+    base_alone: bool = False,
+    among: QuerySet[Any, Any] | None = None,
+) -> QuerySet[JudgeRun]:
+    """Runs in ascending order of what figures are read from them: the last one is the one to read.
 
     A finished run comes before any other, but for those of which nothing counts for agreement;
-    among those one that applied preferences (it has the base
-    judge's verdicts as well) before one that did not, and last of all those by a generic rubric or
-    by grades; then the newer before the older. Where the
-    base judge alone is asked for, imported verdicts say as much as a run that applied preferences.
+    among those one that applied preferences (it has the base judge's verdicts as well) before one
+    that did not; then the one whose verdicts cover more comparisons. Of equals a generic rubric or
+    grades come last, then the newer before the older. Where the base judge alone is asked for,
+    preferences decide only between runs that cover as much, and imported verdicts are as good.
+
+    Args:
+        rows: the runs.
+        base_alone: whether only the base judge's verdicts will be read.
+        among: numbers of the comparisons that count; None for all.
     """
+    unscored = Q(config__unscored=True, annotator__isnull=False)
     as_good = Q(kind=RunKind.RECORDED) if base_alone else Q(pk__in=[])
-    by_rubric = Q(config__prompt__in=RUBRICS)
+    same = Q(pk__isnull=False) if base_alone else WITHOUT_SETS
     return rows.annotate(
         finished=Case(
-            When(Q(config__unscored=True, annotator__isnull=False), then=0),
+            When(unscored, then=0),
             When(status=RunStatus.DONE, then=1),
             default=0,
         ),
-        applies=Case(
-            When(Q(config__unscored=True, annotator__isnull=False), then=-2),
+        applies=Case(When(unscored, then=-2), When(same, then=0), default=1),
+        covers=covered(among),
+        way=Case(
             When(as_good, then=1),
-            When(by_rubric, then=-1),
+            When(Q(config__prompt__in=RUBRICS), then=-1),
             When(WITHOUT_SETS, then=0),
             default=1,
         ),
-    ).order_by("finished", "applies", "id")
+    ).order_by("finished", "applies", "covers", "way", "id")
+
+
+def covered(among: QuerySet[Any, Any] | None = None) -> Coalesce:
+    """Of a run: how many comparisons have a verdict, of some or of all."""
+    judged = Judgment.objects.filter(run=OuterRef("pk"), status=JudgmentStatus.DONE)
+    if among is not None:
+        judged = judged.filter(comparison__in=among)
+    counted = judged.order_by().values("run").annotate(n=Count("comparison", distinct=True))
+    return Coalesce(Subquery(counted.values("n")), 0)
 
 
 def latest_of_others(
@@ -325,6 +354,7 @@ def run_choices(rows: QuerySet[JudgeRun]) -> tuple[RunChoice, ...]:
             (row.selection_mode or "") if row.sets_of else "",
             bool(row.sets_of and row.stacked),
             row.unscored and row.annotator_id is not None,
+            covers=getattr(row, "covers", 0),
         )
         for row in rows.defer("config").annotate(
             sets_of=_SETS_OF,

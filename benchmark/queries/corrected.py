@@ -32,7 +32,7 @@ from benchmark.queries.ranking import (
     LeaderboardScope,
     Source,
     ballots,
-    latest_judge,
+    judge_to_read,
     leaderboard_scope,
     runs_of,
 )
@@ -200,7 +200,7 @@ class _Told(NamedTuple):
 def _told(question: LeaderboardQuestion, source: Source) -> _Told | None:
     """None where no judge said anything of a comparison in scope."""
     scope = leaderboard_scope(question)
-    judge = latest_judge(scope, source) if scope.dataset else ""
+    judge = judge_to_read(scope, source) if scope.dataset else ""
     judged = _judged(scope, source, judge) if judge else []
     if scope.dataset is None or not judged:
         return None
@@ -228,7 +228,7 @@ def _of_owner(
 ) -> list[_Judged]:
     said: dict[int, list[float]] = defaultdict(list)
     known = {}
-    for ballot in ballots(scope, source, judge=judge):
+    for ballot in ballots(scope, source, runs_of(scope, source, judge)):
         if ballot.model_a and ballot.model_b and ballot.model_a != ballot.model_b:
             said[ballot.comparison].append(WORTH[ballot.verdict])
             known[ballot.comparison] = ballot

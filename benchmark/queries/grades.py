@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce
 from django.utils.text import Truncator
 
 from annotation.core.choices import JudgmentStatus
@@ -31,7 +32,7 @@ _OPENING: Final = 160
 
 
 class GradesQuestion(NamedTuple):
-    """What a reader asks: empty fields take the first dataset and its newest graded run."""
+    """What a reader asks: empty fields take the first dataset and the run with most grades."""
 
     dataset: str = ""
     run: int | None = None
@@ -101,7 +102,7 @@ def grades_page(question: GradesQuestion) -> GradesPage:
 
 
 def dataset_grades(dataset: str, *, judge: str = "") -> GradesPage:
-    """The newest grades of a dataset, or the newest of one judge.
+    """The grades of the run with most of a dataset, or of one judge; of equals the newest.
 
     Raises:
         Refused: there is no such dataset, nobody graded in it, or not that judge.
@@ -164,9 +165,14 @@ def _graded_runs() -> QuerySet[JudgeRun]:
 
 
 def _runs(dataset: DatasetChoice) -> tuple[JudgeRun, ...]:
-    """Those that graded in a dataset, the newest first."""
-    rows: Any = _graded_runs().filter(dataset=dataset.id).order_by("-pk")
-    return tuple(rows.defer("config").annotate(prompt=KT("config__prompt")))
+    """Those that graded in a dataset, those with most grades first, of equals the newest."""
+    done = ResponseScore.objects.filter(
+        run=OuterRef("pk"), scale=GRADE_SCALE, status=JudgmentStatus.DONE
+    )
+    counted = done.order_by().values("run").annotate(n=Count("pk")).values("n")
+    rows: Any = _graded_runs().filter(dataset=dataset.id)
+    rows = rows.annotate(prompt=KT("config__prompt"), n=Coalesce(Subquery(counted), 0))
+    return tuple(rows.defer("config").order_by("-n", "-pk"))
 
 
 def _graded(run: int) -> list[GradedResponse]:

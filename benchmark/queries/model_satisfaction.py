@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q, Subquery
 from django.db.models.fields.json import KT
 
 from annotation.core.choices import JudgmentStatus, StudyKind
@@ -52,7 +52,7 @@ class Voice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SatisfactionQuestion:
-    """What a reader asks: empty fields take the first dataset, its newest evaluator, everything.
+    """What a reader asks: empty fields take the first dataset, its fullest evaluator, everything.
 
     `study` restricts people's ratings to those given in it.
     """
@@ -65,7 +65,7 @@ class SatisfactionQuestion:
 
 
 class EvaluatorChoice(NamedTuple):
-    """A finished run that scored answers in the users' stead; `asked` is its variant, "" if none.
+    """A finished run that scored `n` answers for the users; `asked` is its variant, "" if none.
 
     The bare id is the number of the run.
     """
@@ -74,6 +74,7 @@ class EvaluatorChoice(NamedTuple):
     judge: str
     asked: str
     created_at: datetime
+    n: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,16 +227,24 @@ def _datasets() -> tuple[DatasetChoice, ...]:
 
 
 def _runs(dataset: int) -> tuple[EvaluatorChoice, ...]:
-    """The finished runs with a score, the newest first; last the steps of others, as replays."""
+    """The finished runs with a score, those with most first, of equals the newest.
+
+    Last come the steps of others, as replays.
+    """
     done = SatisfactionJudgment.objects.filter(run=OuterRef("pk"), status=JudgmentStatus.DONE)
     rows = JudgeRun.objects.filter(
         Exists(done), dataset=dataset, kind=RunKind.SATISFACTION, status=RunStatus.DONE
     )
     step = RunUnit.objects.filter(child=OuterRef("pk"), reused=False)
-    told = rows.annotate(asked=KT("config__variant"), step=Exists(step)).order_by("step", "-pk")
+    scored = done.order_by().values("run").annotate(n=Count("pk")).values("n")
+    told = rows.annotate(
+        asked=KT("config__variant"), step=Exists(step), n=Subquery(scored)
+    ).order_by("step", "-n", "-pk")
     return tuple(
-        EvaluatorChoice(pk, judge, asked or "", created)
-        for pk, judge, asked, created in told.values_list("pk", "judge", "asked", "created_at")
+        EvaluatorChoice(pk, judge, asked or "", created, n)
+        for pk, judge, asked, created, n in told.values_list(
+            "pk", "judge", "asked", "created_at", "n"
+        )
     )
 
 

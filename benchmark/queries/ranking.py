@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, When
 from django.db.models.fields.json import KT
 
 from annotation.core.choices import JudgmentStatus, Verdict
@@ -24,6 +24,7 @@ from benchmark.core.ranking import (
 from benchmark.core.trust import BASE, PERSONAL, SELECTED, Condition
 from benchmark.queries.choices import (
     NOTHING_PINNED,
+    OF_OWN_SETS,
     RUBRICS,
     STANDING,
     VERDICT_RUNS,
@@ -31,6 +32,7 @@ from benchmark.queries.choices import (
     AnnotatorChoice,
     DatasetChoice,
     Pin,
+    RunChoice,
     ScenarioChoice,
     annotators,
     best_last,
@@ -39,6 +41,7 @@ from benchmark.queries.choices import (
     picked,
     picked_dataset,
     pin_of,
+    run_choices,
     scenarios,
 )
 from benchmark.queries.evidence import voice_decisions
@@ -64,7 +67,8 @@ class Source(StrEnum):
 class LeaderboardQuestion:
     """What a reader asks: empty fields take the first dataset and everything in it.
 
-    `judge` is a judge's name, "" for that of the run to read, `prompt` a JudgePrompt likewise;
+    `judge` is a judge's name, "" for the one whose verdicts cover most, `prompt` a JudgePrompt
+    likewise; `run` is the only run to read, None for all that belong together;
     `language` a primary code as `en`, "" for all. `style` controls Bradley-Terry ratings for length
     and layout. No run after `until` is read, so that a later one changes no figure; None reads all.
     """
@@ -78,13 +82,15 @@ class LeaderboardQuestion:
     method: RatingMethod = RatingMethod.BRADLEY_TERRY
     style: bool = False
     until: int | None = None
+    run: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardScope:
     """What was asked, resolved, with what else could be asked.
 
-    `pin` is what an address names that no later run changes.
+    `runs` have verdicts that a board may count, the one to read first. `pin` is what an address
+    names that no later run changes.
     """
 
     question: LeaderboardQuestion
@@ -98,6 +104,13 @@ class LeaderboardScope:
     prompts: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     pin: Pin = NOTHING_PINNED
+    runs: tuple[RunChoice, ...] = ()
+
+    @property
+    def named_runs(self) -> list[tuple[RunChoice, str]]:
+        """The runs, each with the name of its annotator, "" if it has none."""
+        names = {each.id: each.name for each in self.annotators}
+        return [(run, names.get(run.annotator or 0, "")) for run in self.runs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +136,15 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
     if dataset is None:
         return LeaderboardScope(question, (), (), (), None, None, None)
     topics, people = scenarios(dataset), annotators(dataset)
-    kinds = (*VERDICT_RUNS, RunKind.RANKING)
-    ran = JudgeRun.objects.filter(STANDING, dataset=dataset.id, kind__in=kinds)
-    told = Judgment.objects.filter(run=OuterRef("pk"), status=JudgmentStatus.DONE)
-    ways = ran.filter(Exists(told)).annotate(asked=KT("config__prompt"))
-    heard = set(ways.values_list("judge", "asked"))
-    judges = tuple(sorted({judge for judge, _asked in heard}))
+    runs = _readable_runs(dataset, question.until)
+    judges = tuple(sorted({run.judge for run in runs}))
     if question.judge:
         check_judge(question.judge, judges)
-    asked = {asked for _judge, asked in heard}
-    prompts = tuple(each.value for each in JudgePrompt if each.value in asked)
+    prompts = tuple(
+        each.value for each in JudgePrompt if any(run.prompt == each.value for run in runs)
+    )
+    if question.run is not None:
+        picked(runs, question.run)
     if question.prompt and question.prompt not in prompts:
         there = ", ".join(JudgePrompt(each).word for each in prompts) or "none"
         message = f"no judge was asked by the prompt {question.prompt!r} here; there are: {there}"
@@ -154,13 +166,26 @@ def leaderboard_scope(question: LeaderboardQuestion) -> LeaderboardScope:
         prompts=prompts,
         languages=languages,
         pin=pin_of(dataset, question.until),
+        runs=runs,
     )
 
 
-def runs_heard(scope: LeaderboardScope, source: Source, judge: str) -> list[JudgeRun]:
-    """The runs whose preferences a source hears."""
-    read = runs_of(scope, source, judge) if source in _VOTING else []
-    return [run for run in read if run.config.get("sets_of")]
+def _readable_runs(dataset: DatasetChoice, until: int | None) -> tuple[RunChoice, ...]:
+    """The runs with a verdict that a board of the dataset may count, the one to read first."""
+    judged = Judgment.objects.filter(run=OuterRef("pk"), status=JudgmentStatus.DONE)
+    rows = JudgeRun.objects.filter(
+        Exists(judged),
+        OF_OWN_SETS,
+        STANDING,
+        dataset=dataset.id,
+        kind__in=(*VERDICT_RUNS, RunKind.RANKING),
+    )
+    return run_choices(best_last(rows if until is None else rows.filter(pk__lte=until)).reverse())
+
+
+def applying_runs(source: Source, runs: Iterable[JudgeRun]) -> list[JudgeRun]:
+    """Those of a source's runs whose selected preferences it applies."""
+    return [run for run in runs if source in _VOTING and run.config.get("sets_of")]
 
 
 def is_voted(scope: LeaderboardScope, applied: Iterable[JudgeRun]) -> bool:
@@ -183,12 +208,17 @@ def outcomes(cast: Iterable[ModelVerdict]) -> list[VerdictCounts]:
     ]
 
 
-def ballots(scope: LeaderboardScope, source: Source, *, judge: str) -> list[ModelVerdict]:
-    """Every verdict of one source; a hidden repeat is no second verdict."""
+def ballots(
+    scope: LeaderboardScope, source: Source, runs: Sequence[JudgeRun]
+) -> list[ModelVerdict]:
+    """Every verdict of one source, a judge's in `runs` (`runs_of`).
+
+    A hidden repeat is no second verdict.
+    """
     if scope.dataset is None:
         return []
     voice = _VOICES.get(source)
-    given = _human(scope) if voice is None else _judge(scope, source, voice, judge)
+    given = _human(scope) if voice is None else _judge(scope, voice, runs)
     return [each for each in _verdicts(scope, given) if each is not None]
 
 
@@ -256,10 +286,9 @@ def labels_by_annotator(scope: LeaderboardScope) -> dict[str, list[ModelVerdict]
 
 
 def _judge(
-    scope: LeaderboardScope, source: Source, voice: Condition, judge: str
+    scope: LeaderboardScope, voice: Condition, read: Sequence[JudgeRun]
 ) -> Sequence[tuple[int, Verdict]]:
     """Decisions of one judge in each annotator's stead; an even split is a tie."""
-    read = runs_of(scope, source, judge)
     scenario = scope.scenario.id if scope.scenario else None
     found = voice_decisions({run.pk for run in read}, voice, scenario=scenario)
     decided = {each.run: each.decided for each in found}
@@ -283,11 +312,12 @@ def runs_of(scope: LeaderboardScope, source: Source, judge: str) -> list[JudgeRu
     The others decide what it did not judge: runs over what nobody labelled stand beside those over
     test comparisons. All ask and read alike; without a run over test comparisons, as the last one.
     """
-    own = Q(parent=None) | Q(parent__annotator=F("annotator"))
+    if source is Source.HUMAN:
+        return []
     latest: dict[int | None, JudgeRun] = {}
     beside: list[JudgeRun] = []
-    runs = _runs(scope, source).filter(own, judge=judge)
-    for run in best_last(runs, base_alone=source is Source.BASE):
+    runs = _runs(scope, source).filter(judge=judge)
+    for run in best_last(runs, base_alone=source is Source.BASE, among=_comparisons(scope)):
         if TARGETS not in run.config:
             latest[run.annotator_id] = run
         elif run.status == RunStatus.DONE:
@@ -309,7 +339,9 @@ def _asks_alike(run: JudgeRun, main: JudgeRun) -> bool:
 
 def _runs(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
     kinds = (RunKind.RANKING,) if source is Source.DRAWN else VERDICT_RUNS
-    rows = JudgeRun.objects.filter(STANDING, kind__in=kinds)
+    rows = JudgeRun.objects.filter(STANDING, OF_OWN_SETS, kind__in=kinds)
+    if scope.question.run is not None:
+        rows = rows.filter(pk=scope.question.run)
     if scope.dataset is not None:
         rows = rows.filter(dataset=scope.dataset.id)
     if scope.question.until is not None:
@@ -330,8 +362,11 @@ def _asked(scope: LeaderboardScope, source: Source) -> QuerySet[JudgeRun]:
     return rows.filter(judge=judge) if judge else rows
 
 
-def latest_judge(scope: LeaderboardScope, source: Source) -> str:
-    """The judge asked for, or of the run to read; leaderboards of several are never mixed."""
+def judge_to_read(scope: LeaderboardScope, source: Source) -> str:
+    """The judge asked for, or the one whose verdicts cover most; "" if there is none.
+
+    Leaderboards of several judges are never mixed.
+    """
     return judge_and_model(scope, source)[0]
 
 
@@ -340,10 +375,48 @@ def judge_and_model(scope: LeaderboardScope, source: Source) -> tuple[str, str, 
 
     Last comes the prompt, "" for the paper's and where none is known.
     """
-    runs = best_last(_asked(scope, source), base_alone=source is Source.BASE)
-    told = runs.values_list("judge", "endpoint__model", KT("config__prompt")).last()
-    judge, model, prompt = told or ("", None, None)
-    return judge, model or judge, prompt if prompt in RUBRICS else ""
+    every = best_last(
+        _asked(scope, source).defer("config"),
+        base_alone=source is Source.BASE,
+        among=_comparisons(scope),
+    ).annotate(
+        prompt=KT("config__prompt"),
+        model=F("endpoint__model"),
+        applies_sets=Case(When(WITHOUT_SETS, then=False), default=True),
+    )
+    runs: list[Any] = list(every)
+    usable = [
+        run
+        for run in runs
+        if run.status == RunStatus.DONE and (run.applies_sets or source not in _VOTING)
+    ]
+    runs = usable or runs
+    if not runs:
+        return "", "", ""
+    if len({run.judge for run in runs}) > 1:
+        covers = _covered_by_judge(scope, {run.pk for run in runs})
+        runs.sort(key=lambda run: covers.get(run.judge, 0))
+    best = runs[-1]
+    return best.judge, best.model or best.judge, best.prompt if best.prompt in RUBRICS else ""
+
+
+def _covered_by_judge(scope: LeaderboardScope, runs: Collection[int]) -> dict[str, int]:
+    """How many comparisons the runs of each judge cover together. One query."""
+    judged = Judgment.objects.filter(run__in=runs, status=JudgmentStatus.DONE)
+    among = _comparisons(scope)
+    if among is not None:
+        judged = judged.filter(comparison__in=among)
+    counted = judged.order_by().values("run__judge")
+    return dict(
+        counted.annotate(n=Count("comparison", distinct=True)).values_list("run__judge", "n")
+    )
+
+
+def _comparisons(scope: LeaderboardScope) -> QuerySet[Any, Any] | None:
+    """The comparisons of the scenario asked for; None for all."""
+    if scope.scenario is None:
+        return None
+    return Comparison.objects.filter(turn__session__scenario=scope.scenario.id).values("pk")
 
 
 def compared_by_models(dataset: DatasetChoice) -> dict[int, tuple[str, str, str, int, int]]:

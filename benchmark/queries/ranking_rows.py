@@ -18,11 +18,12 @@ from benchmark.queries.ranking import (
     LeaderboardScope,
     ModelVerdict,
     Source,
+    applying_runs,
     ballots,
     is_voted,
-    latest_judge,
+    judge_to_read,
     leaderboard_scope,
-    runs_heard,
+    runs_of,
 )
 
 ROWS_A_PAGE: Final = 50
@@ -67,8 +68,9 @@ def leaderboard_rows(
     """
     scope = leaderboard_scope(question)
     grouped: dict[int, list[ModelVerdict]] = defaultdict(list)
-    judge = latest_judge(scope, source)
-    for ballot in ballots(scope, source, judge=judge):
+    judge = judge_to_read(scope, source)
+    runs = runs_of(scope, source, judge)
+    for ballot in ballots(scope, source, runs):
         both = {ballot.model_a, ballot.model_b}
         if model in both and (not opponent or both == {model, opponent}):
             grouped[ballot.comparison].append(ballot)
@@ -78,7 +80,7 @@ def leaderboard_rows(
     shown = Paginator(sorted(grouped), ROWS_A_PAGE).get_page(page)
     texts = openings(shown.object_list)
     rows = [_model_row(grouped[key], model, *texts[key][::2]) for key in shown.object_list]
-    voted = is_voted(scope, runs_heard(scope, source, judge))
+    voted = is_voted(scope, applying_runs(source, runs))
     return ModelRows(scope, source, model, opponent, rows, shown, judge, voted)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 
 from annotation.core.choices import JudgmentStatus, Reason
@@ -76,7 +76,7 @@ def satisfaction_figures(
     only: int | None = None,
     until: int | None = None,
 ) -> SatisfactionFigures | None:
-    """The figures of the latest run over rated turns that scored any; None without one.
+    """The figures of the run that scored most rated turns, of equals the newest; None without one.
 
     Runs over other targets are left out, also where they scored rated turns beside them.
 
@@ -102,20 +102,21 @@ def satisfaction_figures(
     if until is not None:
         done = done.filter(run__lte=until)
     # KT does not reach through a relation on PostgreSQL, so it is asked of the run itself.
-    latest = (
-        JudgeRun.objects.filter(pk__in=done.order_by("-run_id").values("run_id")[:1])
+    scored = done.order_by().values("run_id").annotate(n=Count("pk"))
+    fullest = (
+        JudgeRun.objects.filter(pk__in=scored.order_by("-n", "-run_id").values("run_id")[:1])
         .values_list("pk", KT("config__variant"))
         .first()
     )
-    if latest is None:
+    if fullest is None:
         return None
-    (run,) = run_choices(JudgeRun.objects.filter(pk=latest[0]))
+    (run,) = run_choices(JudgeRun.objects.filter(pk=fullest[0]))
     stored = judgments.filter(run=run.id).values_list("status", "fallback_reason")
     states = [(status, reason) for status, reason in stored]
     turns = scored_turns(dataset.id, run.id, user, only=only)
     return SatisfactionFigures(
         run=run,
-        asked="" if run.judge == LEARNED else latest[1] or "",
+        asked="" if run.judge == LEARNED else fullest[1] or "",
         users=len({turn.user for turn in turns}),
         turns=len(turns),
         units=len({turn.user if user is None else turn.session for turn in turns}),

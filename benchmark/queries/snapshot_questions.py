@@ -18,7 +18,7 @@ from benchmark.queries.ranking import (
     LeaderboardQuestion,
     LeaderboardScope,
     Source,
-    latest_judge,
+    judge_to_read,
     leaderboard_scope,
 )
 from benchmark.queries.replay import StoredReplay
@@ -85,7 +85,8 @@ def asked_board(question: LeaderboardQuestion) -> Question:
         method=question.method,
         style=question.style,
     )
-    return {**asked, "until": question.until} if question.until else asked
+    more = {"until": question.until, "run": question.run}
+    return {**asked, **{name: value for name, value in more.items() if value}}
 
 
 def asked_trust(question: TrustQuestion) -> Question:
@@ -139,7 +140,7 @@ def asked_corrected(question: LeaderboardQuestion, source: Source) -> Question:
     Raises:
         Refused: there is no dataset, or something asked for does not exist.
     """
-    judge = latest_judge(leaderboard_scope(question), source)
+    judge = judge_to_read(leaderboard_scope(question), source)
     return {**asked_board(question), "verdicts": source.value, "judge": judge}
 
 
@@ -199,6 +200,7 @@ def board_scope(question: Question) -> LeaderboardScope:
             method=RatingMethod(question["method"]),
             style=question["style"],
             until=question.get("until"),
+            run=question.get("run"),
         )
     )
 

@@ -34,7 +34,7 @@ from benchmark.queries.boards import board, leaderboard_page, pairs_page
 from benchmark.queries.corrected import corrected_board
 from benchmark.queries.model_satisfaction import models_board
 from benchmark.queries.model_tables import MODEL_TABLES
-from benchmark.queries.ranking import Source, latest_judge, runs_of
+from benchmark.queries.ranking import Source, judge_to_read, runs_of
 from benchmark.queries.replay import StoredReplay, replay_report_of
 from benchmark.queries.snapshot_questions import (
     EVERYBODY,
@@ -162,7 +162,7 @@ def runs_behind(
         found = {
             run.pk
             for source in map(Source, shown - {Source.HUMAN.value})
-            for run in runs_of(scope, source, latest_judge(scope, source))
+            for run in runs_of(scope, source, judge_to_read(scope, source))
         }
     elif kind is SnapshotKind.REPLAY:
         report = replay_report_of(question["run"])

@@ -27,9 +27,10 @@ from benchmark.queries.ranking import (
     ModelVerdict,
     Source,
     ballots,
-    latest_judge,
+    judge_to_read,
     leaderboard_scope,
     outcomes,
+    runs_of,
 )
 from judging.core.estimates import RunEstimate
 from judging.services.estimates import estimate_pairs
@@ -43,7 +44,7 @@ MOST_POSSIBLE: Final = 2_000_000
 
 
 class Verdicts(NamedTuple):
-    """Whose verdicts an adaptive plan goes by; `judge` is "" for the one that judged last.
+    """Whose verdicts an adaptive plan goes by; `judge` is "" for the one that judged most.
 
     With `incomplete` a batch is planned even while verdicts on the last one are missing: what has
     none is counted as if it were known how it will come out.
@@ -234,10 +235,11 @@ def _verdicts(dataset: Dataset, rules: PairingRules, verdicts: Verdicts) -> list
     scope = leaderboard_scope(LeaderboardQuestion(dataset=dataset.slug))
     judge = verdicts.judge
     if not judge and verdicts.source is not Source.HUMAN:
-        judge = latest_judge(scope, verdicts.source)
+        judge = judge_to_read(scope, verdicts.source)
+    runs = runs_of(scope, verdicts.source, judge)
     return [
         verdict
-        for verdict in ballots(scope, verdicts.source, judge=judge)
+        for verdict in ballots(scope, verdicts.source, runs)
         if not rules.scenarios or verdict.scenario in rules.scenarios
     ]
 

@@ -181,6 +181,7 @@ def board_query(scope: LeaderboardScope) -> str:
         "judge": question.judge,
         "prompt": question.prompt,
         "language": question.language,
+        "run": question.run,
         "method": question.method.value,
         "style": "on" if question.style else "",
         "until": scope.pin.until,

@@ -52,7 +52,7 @@ from benchmark.queries.boards import (
     pairs_page,
 )
 from benchmark.queries.kept import Kept, fresh, kept
-from benchmark.queries.ranking import LeaderboardScope, Source, latest_judge, runs_of
+from benchmark.queries.ranking import LeaderboardScope, Source, judge_to_read, runs_of
 from benchmark.queries.ranking_rows import leaderboard_rows
 from benchmark.queries.trust import SEED
 from benchmark.views.exports import require_sees_everyone
@@ -126,7 +126,7 @@ def runs_read(scope: LeaderboardScope, source: Source) -> str:
     """The numbers of the runs whose verdicts a board counts; "" for people's."""
     if source is Source.HUMAN:
         return ""
-    return " ".join(str(run.pk) for run in runs_of(scope, source, latest_judge(scope, source)))
+    return " ".join(str(run.pk) for run in runs_of(scope, source, judge_to_read(scope, source)))
 
 
 def board_said(scope: LeaderboardScope) -> dict[str, object]:

@@ -15,6 +15,12 @@ from annotation.core.refusals import Refused
 from judging.queries.generation import SameFamily
 
 
+def runs_told(numbers: Iterable[int]) -> str:
+    """Runs by number: `run 3`, or `runs 3, 5`; each once."""
+    told = list(dict.fromkeys(map(str, numbers)))
+    return f"run{'s' * (len(told) > 1)} {', '.join(told)}"
+
+
 def counted(number: int, one: str, many: str = "") -> str:
     """`1 draw`, `12,000 draws`: a number and its noun, whose plural has an s unless it is told."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

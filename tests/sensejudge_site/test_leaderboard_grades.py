@@ -27,8 +27,9 @@ def test_models_stand_by_their_mean_grade():
     assert lines[0] == "alpha  8.00  turn 1 8.00  1 unreadable, 0 without a reply"
     assert lines[2].startswith(f"by gpt-4, run {run.pk};")
     grade(stage.dataset, [None] * 8, judge="mute")
-    assert "alpha  -  turn 1 -  4 unreadable" in leaderboard("--dataset", "study", "--grades")
-    assert leaderboard("--dataset", "study", "--grades", "--judge", "gpt-4", "--json") == printed
+    mute = leaderboard("--dataset", "study", "--grades", "--judge", "mute")
+    assert "alpha  -  turn 1 -  4 unreadable" in mute
+    assert leaderboard("--dataset", "study", "--grades", "--json") == printed
 
 
 def test_many_questions_give_a_grade_an_interval():

@@ -39,6 +39,7 @@ from sensejudge_site.management.parsing import (
     counted,
     kin_lines,
     number_from,
+    runs_told,
 )
 from sensejudge_site.management.rankings import between_annotators, grades, in_words, reference_of
 
@@ -96,7 +97,7 @@ class Command(OneLineCommand):
             "--judge",
             default="",
             metavar="NAME",
-            help="with --verdicts of a judge: which one (default: of the run that the pages show)",
+            help="with --verdicts of a judge: which one (default: the one with most comparisons)",
         )
         for name, what in zip(_OF_DATASET, ("NAME", "NAME", "CODE", "NAME"), strict=True):
             parser.add_argument(
@@ -134,8 +135,8 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--grades",
             action="store_true",
-            help="with --dataset: the mean grade of each model, MT-Bench's score, by the newest "
-            "run that graded responses, or the newest of --judge",
+            help="with --dataset: the mean grade of each model, MT-Bench's score, by the run "
+            "with most grades, or that of --judge with most",
         )
         parser.add_argument(
             "--anchor", metavar="MODEL", help="model rated 1000 (default: the mean)"
@@ -156,8 +157,7 @@ class Command(OneLineCommand):
             raise CommandError(message, returncode=INPUT_WRONG)
         _refuse_idle(options)
         if options["bootstrap"] is None:
-            is_between = options["between_annotators"]
-            options["bootstrap"] = DRAWS_BETWEEN if is_between else DRAWS
+            options["bootstrap"] = DRAWS_BETWEEN if options["between_annotators"] else DRAWS
         if options["corrected"]:
             found = _corrected(options)
             number = _kept(options, found) if options["snapshot"] else None
@@ -362,7 +362,7 @@ def _shown(board: Board) -> Iterator[str]:
     }
     if board.judge:
         way = f" (prompt {JudgePrompt(board.prompt).word})" if board.prompt else ""
-        yield f"by {board.judge}{way}, {words[_stands_in(board)]}"
+        yield f"by {board.judge}{way}, {words[_stands_in(board)]}; {runs_told(board.runs)}"
     yield from _style_lines(board)
     if board.edited:
         yield "some of these preferences were edited after their test verdicts could be seen"
@@ -374,6 +374,7 @@ def _fields(ranking: Ranking, duels: _Duels, board: Board | None) -> dict[str, o
         "verdicts": board and board.source.value,
         "judge": (board and board.judge) or None,
         "prompt": JudgePrompt(board.prompt).word if board and board.prompt else None,
+        "runs": list(board.runs) if board else [],
         "stands_in": board and _stands_in(board),
         "edited": board and board.edited,
         "method": ranking.method.value,

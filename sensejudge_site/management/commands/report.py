@@ -32,6 +32,7 @@ from sensejudge_site.management.parsing import (
     counted,
     few_users_told,
     kin_lines,
+    runs_told,
 )
 
 _LEAST_P: Final = 0.001
@@ -226,7 +227,8 @@ def _metric(metric: Metric) -> dict[str, object]:
 
 def _lines(found: Report) -> Iterator[str]:
     if found.rows:
-        yield f"judged by {', '.join(found.judges)}; 95 % intervals, seed {found.seed}"
+        runs = runs_told(run.id for _annotator, run in found.runs)
+        yield f"judged by {', '.join(found.judges)}, {runs}; 95 % intervals, seed {found.seed}"
         for annotator, run in found.runs:
             if run.has_roles:
                 yield (

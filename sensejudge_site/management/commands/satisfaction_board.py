@@ -45,7 +45,7 @@ class Command(OneLineCommand):
             "--run",
             type=number_from(1),
             metavar="N",
-            help="the evaluator's run (default: the newest that is finished)",
+            help="the evaluator's run (default: the finished one with most scores)",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,3 +19,9 @@ def shared_data(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"public data file {name} is not on this machine (set SENSEJUDGE_DATA)")
     return path
+
+
+def paper_vectors() -> Any:
+    """Inputs with the results that the papers' own code gives on them, by function."""
+    path = ROOT / "tests" / "data" / "vectors" / "paper_code.json"
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 
 from annotation.core.participants import InvitationRefusal
 from annotation.core.refusals import Refused
@@ -18,14 +17,6 @@ from tests.annotation.test_concurrent_claims import at_once
 from tests.factory import make_study, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _needs_postgresql():
-    if connection.vendor != "postgresql":
-        pytest.skip(
-            "needs PostgreSQL (set DATABASE_URL): the test database of SQLite is one connection"
-        )
 
 
 @pytest.fixture

@@ -7,6 +7,23 @@ from playwright.sync_api import Page, expect
 SETTLED_MS = 300  # keys are ignored while a page is younger than 250 ms
 
 
+STOP = """() => {
+  const now = performance.now() + 1000, later = window.setTimeout;
+  performance.now = () => now;
+  window.setTimeout = (call, ms, ...rest) => (ms > 2000 ? 0 : later(call, ms, ...rest));
+}"""
+
+
+def stop_clock(page: Page) -> None:
+    """Stops the page's clock once it has settled, so that keys come at once and messages stay."""
+    page.evaluate(STOP)
+
+
+def move_clock(page: Page) -> None:
+    """Moves a stopped clock on, beyond the time in which keys are ignored."""
+    page.evaluate("() => { const now = performance.now() + 1000; performance.now = () => now }")
+
+
 def press_answer(page: Page, key: str) -> None:
     """Press an answer's key once the page has been there long enough to be read."""
     page.wait_for_timeout(SETTLED_MS)

@@ -6,7 +6,14 @@ from playwright.sync_api import expect
 from annotation.exports import LABELS
 from annotation.models import AuditEvent, Claim, PairwiseLabel
 from tests.annotation.labelling import make_pair_study
-from tests.browser.labelling import SETTLED_MS, expect_progress, press_answer, shown_texts
+from tests.browser.labelling import (
+    SETTLED_MS,
+    expect_progress,
+    move_clock,
+    press_answer,
+    shown_texts,
+    stop_clock,
+)
 from tests.factory import make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -311,13 +318,13 @@ def test_a_key_that_comes_again_with_the_next_page_answers_nothing_and_says_so(o
     annotator = make_user()
     study = make_pair_study([annotator], items=3)
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
-    page.wait_for_timeout(SETTLED_MS)
+    stop_clock(page)
     press_as_the_next_page_comes(page, "1")
     page.keyboard.press("1")
     expect(page.get_by_text("Too fast: that did not count.")).to_be_visible()
     expect_progress(page, "1 of 3")
-    page.wait_for_timeout(SETTLED_MS)
     assert PairwiseLabel.objects.count() == 1
+    move_clock(page)
     page.keyboard.press("1")
     expect_progress(page, "2 of 3")
 
@@ -326,7 +333,7 @@ def test_another_key_counts_however_fast_it_is(open_page):
     annotator = make_user()
     study = make_pair_study([annotator], items=3)
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
-    page.wait_for_timeout(SETTLED_MS)
+    stop_clock(page)
     press_as_the_next_page_comes(page, "5")
     page.keyboard.press("1")
     expect_progress(page, "2 of 3")
@@ -338,7 +345,7 @@ def test_another_key_while_an_answer_is_under_way_says_that_it_did_not_count(ope
     annotator = make_user()
     study = make_pair_study([annotator], items=3)
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
-    page.wait_for_timeout(SETTLED_MS)
+    stop_clock(page)
     page.evaluate(
         "for (const key of ['1', '5'])"
         " document.body.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}))"
@@ -352,6 +359,7 @@ def test_a_double_click_answers_one_pair(open_page):
     annotator = make_user()
     study = make_pair_study([annotator], items=3)
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
+    stop_clock(page)
     page.evaluate(
         "document.addEventListener('htmx:afterSettle', () => document.querySelector("
         "'.choices button').dispatchEvent(new MouseEvent('click',"
@@ -360,7 +368,7 @@ def test_a_double_click_answers_one_pair(open_page):
     page.get_by_role("button", name="First").click()
     expect(page.get_by_text("Too fast: that did not count.")).to_be_visible()
     expect_progress(page, "1 of 3")
-    page.wait_for_timeout(SETTLED_MS)
+    move_clock(page)
     page.get_by_role("button", name="First").click()
     expect_progress(page, "2 of 3")
 

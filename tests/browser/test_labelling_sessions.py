@@ -287,7 +287,8 @@ def test_a_reply_is_flagged_by_keys_and_the_flag_survives_a_reload(open_page):
     expect(flag).to_be_checked()
     page.keyboard.press("Escape")
     expect(flag).to_be_hidden()
-    page.wait_for_timeout(400)  # the draft is written
+    while not page.evaluate("Object.values(localStorage).join().includes('UNCLEAR')"):
+        page.wait_for_timeout(20)  # until the draft is written
     page.reload()
     expect(page.locator("#turn-2 [value=UNCLEAR]")).to_be_checked()
     for key in ("4", "Enter"):

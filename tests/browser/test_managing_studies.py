@@ -179,9 +179,10 @@ def test_a_form_that_changes_while_it_is_counted_is_counted_once_more_and_logs_n
         lambda route: route.continue_() if held else held.append(route),
     )
     page.get_by_label("Writing").check()
-    page.wait_for_timeout(500)  # it asks 300 ms after a change
+    while not held:
+        page.wait_for_timeout(20)
     page.get_by_label("Code").check()
     page.get_by_label("Annotators for each item").fill("2")
-    page.wait_for_timeout(1000)
+    page.wait_for_timeout(1000)  # it would ask 300 ms after a change
     held[0].continue_()
     expect(counts).to_contain_text(re.compile(r"8\s*answers needed"))

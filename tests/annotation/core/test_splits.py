@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,7 @@ from annotation.core.splits import (
     sessions_to_own_parts,
     split,
 )
-from tests.paths import shared_data
+from tests.paths import paper_vectors
 
 
 def items(count, *, a_session=1):
@@ -206,7 +205,7 @@ def test_paper_sampling_draws_as_the_released_code(count, dev):
 
 
 def test_paper_sampling_gives_the_released_vectors():
-    vectors = json.loads(shared_data("vectors/paper_code.json").read_text())
+    vectors = paper_vectors()
     for count, dev in vectors["sensejudge_dev_split_indices"].items():
         assert list(paper(items(int(count))).dev) == dev
 

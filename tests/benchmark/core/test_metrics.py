@@ -1,4 +1,3 @@
-import json
 import math
 
 import numpy as np
@@ -17,7 +16,7 @@ from benchmark.core.metrics import (
     evaluate,
     scored,
 )
-from tests.paths import shared_data
+from tests.paths import paper_vectors
 
 POOLED = set(MetricName) - {MetricName.USER_FISHER_PEARSON, MetricName.USER_FISHER_SPEARMAN}
 
@@ -194,7 +193,7 @@ def test_user_fisher_means_equal_scipy_user_by_user(random_scores):
 
 @pytest.fixture(scope="module")
 def papers():
-    vectors = json.loads(shared_data("vectors/paper_code.json").read_text(encoding="utf-8"))
+    vectors = paper_vectors()
     return vectors["ptb_metrics"]
 
 

@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import pytest
@@ -22,12 +21,12 @@ from benchmark.core.replay import (
     user_interval,
 )
 from judging.core.calibration import Calibrated, Fallback
-from tests.paths import shared_data
+from tests.paths import paper_vectors
 
 
 @pytest.fixture(scope="module")
 def vectors():
-    return json.loads(shared_data("vectors/paper_code.json").read_text(encoding="utf-8"))
+    return paper_vectors()
 
 
 def answers(rows):

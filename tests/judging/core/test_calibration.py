@@ -1,4 +1,3 @@
-import json
 from fractions import Fraction
 from itertools import accumulate
 
@@ -24,7 +23,7 @@ from judging.core.calibration import (
     round_half_up,
     score_counts,
 )
-from tests.paths import shared_data
+from tests.paths import paper_vectors
 
 SCORES = st.integers(1, 5)
 BLOCKS = st.lists(SCORES, min_size=1, max_size=25)
@@ -33,7 +32,7 @@ HISTORIES = st.lists(st.integers(0, 12), min_size=5, max_size=5).filter(lambda h
 
 @pytest.fixture(scope="module")
 def vectors():
-    return json.loads(shared_data("vectors/paper_code.json").read_text(encoding="utf-8"))
+    return paper_vectors()
 
 
 def test_rounding_goes_half_up_and_stays_on_the_scale(vectors):

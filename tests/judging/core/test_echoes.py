@@ -15,7 +15,7 @@ from judging.core.prompt_edits import closing_lines, prompt_names
 from judging.core.prompts import LANGUAGES, load_prompt
 from judging.core.rules import SPECS
 from judging.core.verdicts import parse_strict
-from tests.paths import shared_data
+from tests.paths import paper_vectors
 from tests.refusals import refuses
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
@@ -93,7 +93,7 @@ def test_what_says_nothing_of_the_form_is_unreadable_and_no_echo(text):
 
 
 def test_the_vectors_are_read_as_before():
-    vectors = json.loads(shared_data("vectors/paper_code.json").read_text())
+    vectors = paper_vectors()
     for text, _released in vectors["sensejudge_extract_final_decision"]:
         expected = parse_strict(text)
         if expected is None:

@@ -1,4 +1,3 @@
-import json
 from statistics import median as middle
 
 import pytest
@@ -13,7 +12,7 @@ from judging.core.satisfaction_baselines import (
     median,
     spread_by_history,
 )
-from tests.paths import shared_data
+from tests.paths import paper_vectors
 
 SCORES = st.lists(st.integers(1, 5), min_size=1, max_size=60)
 
@@ -51,7 +50,7 @@ def test_mean_and_median_are_those_of_the_scores(scores):
 
 
 def test_majority_as_the_paper_breaks_ties():
-    cases = json.loads(shared_data("vectors/paper_code.json").read_text(encoding="utf-8"))
+    cases = paper_vectors()
     for scores, expected in cases["ptb_majority"]:
         if scores:  # the released code answers 4 to no scores; here that is no answer
             found = majority(score_counts(scores))

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +10,7 @@ from judging.core.selection import assess, select
 from judging.core.selection_paper import PaperSearch
 from judging.core.selection_search import SelectionSettings
 from tests.judging.core import slow_selection as slow
-from tests.paths import shared_data
+from tests.paths import paper_vectors
 from tests.refusals import refuses
 
 PAPER = SelectionSettings(mode=SelectionMode.PAPER)
@@ -36,7 +34,7 @@ def plain(original, swapped):
     ],
 )
 def test_it_gives_the_released_vectors(name, settings):
-    vector = json.loads(shared_data("vectors/paper_code.json").read_text())[name]
+    vector = paper_vectors()[name]
     chosen = select(plain(vector["matrix_false"], vector["matrix_true"]), settings)
     assert [[list(some), chosen.metric] for some in chosen.selected] == vector["selected"]
     assert chosen.strategy == vector["strategy"]

@@ -16,7 +16,7 @@ from judging.core.structured import (
     parse_turn,
     without_reasoning,
 )
-from tests.paths import shared_data
+from tests.paths import paper_vectors
 from tests.refusals import refuses
 
 GOOD = '{"classification": 4, "reason": "满意", "analysis": "ok"}'
@@ -148,7 +148,7 @@ def test_a_bad_last_answer_does_not_fall_back_to_an_earlier_one():
 
 
 def test_the_papers_vectors():
-    cases = json.loads(shared_data("vectors/paper_code.json").read_text(encoding="utf-8"))
+    cases = paper_vectors()
     for text, expected in cases["ptb_recover_structured_output"]:
         if expected is None:
             with refuses("score:unparseable"):

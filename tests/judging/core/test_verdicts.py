@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import math
 
 import pytest
@@ -16,7 +15,7 @@ from judging.core.verdicts import (
     swap_average,
     verdict_of_log_odds,
 )
-from tests.paths import shared_data
+from tests.paths import paper_vectors
 
 A, B = Verdict.A, Verdict.B
 
@@ -69,7 +68,7 @@ def test_a_reply_is_read_by_the_rule(text, strict, paper):
 
 
 def test_paper_reads_the_released_vectors_and_strict_differs_where_the_protocol_says():
-    vectors = json.loads(shared_data("vectors/paper_code.json").read_text())
+    vectors = paper_vectors()
     differs = {}
     for text, expected in vectors["sensejudge_extract_final_decision"]:
         released = Verdict(expected) if expected else None

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Order, Verdict
 from judging.core.votes import MemberVerdict, VoteRule, check_rule, mean_log_odds, score, vote
-from tests.paths import shared_data
+from tests.paths import paper_vectors
 from tests.refusals import refuses
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
@@ -60,7 +58,7 @@ def test_soft_sums_log_odds(strengths, winner, counted):
 
 
 def test_the_paper_rule_gives_the_released_row_votes():
-    vectors = json.loads(shared_data("vectors/paper_code.json").read_text())
+    vectors = paper_vectors()
     for cells, swapped, columns, (correct, _, valid) in vectors["sensejudge_row_vote"]:
         chosen = [cells[column] for column in columns if column < len(cells)]
         members = [MemberVerdict(A if cell else B) for cell in chosen if cell is not None]

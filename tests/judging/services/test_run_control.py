@@ -209,8 +209,6 @@ def test_a_child_ends_with_the_last_run_that_waits_for_it(shared, first):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_child_ends_where_all_that_wait_for_it_are_cancelled_at_the_same_moment(shared):
-    if connection.vendor != "postgresql":
-        pytest.skip("needs PostgreSQL: on SQLite one transaction writes at a time")
     child, (first, second) = shared
 
     def cancel_second():

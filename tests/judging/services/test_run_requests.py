@@ -98,8 +98,6 @@ def test_the_database_lets_one_of_equal_runs_be_under_way(status):
 
 @pytest.mark.django_db(transaction=True)
 def test_of_equal_runs_that_start_at_the_same_moment_one_is_made():
-    if connection.vendor != "postgresql":
-        pytest.skip("needs PostgreSQL: on SQLite one transaction writes at a time")
     study = make_study()
     together = Barrier(2, timeout=20)
 
@@ -118,8 +116,6 @@ def test_of_equal_runs_that_start_at_the_same_moment_one_is_made():
 
 @pytest.mark.django_db(transaction=True)
 def test_a_run_that_starts_while_its_dataset_is_deleted_waits_and_is_refused():
-    if connection.vendor != "postgresql":
-        pytest.skip("needs PostgreSQL: on SQLite one transaction writes at a time")
     dataset, rater = make_study()
     planned = planned_distillation(dataset=dataset, annotator=rater, judge="lexical")
 
@@ -143,8 +139,6 @@ def test_a_run_that_starts_while_its_dataset_is_deleted_waits_and_is_refused():
 
 @pytest.mark.django_db(transaction=True)
 def test_who_starts_several_runs_and_who_starts_one_of_them_never_wait_for_each_other():
-    if connection.vendor != "postgresql":
-        pytest.skip("needs PostgreSQL: on SQLite one transaction writes at a time")
     dataset = make_dataset()
 
     def start_one(judge):

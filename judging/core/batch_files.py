@@ -91,14 +91,20 @@ def read_batch(lines: Iterable[str], *, awaited: Collection[str]) -> BatchReplie
     return BatchReplies(replies, failures)
 
 
+MOST_CHARACTERS: Final = 64 * 2**20
+"""Of one reply: as many as are read of an endpoint's answer."""
+
+
 class _FaultError(ValueError):
     """One line cannot be read."""
 
 
 def _read_line(line: str, awaited: Collection[str]) -> Reply | BatchFailure:
+    if len(line) > MOST_CHARACTERS:
+        raise _FaultError(f"more than {MOST_CHARACTERS:,} characters")
     try:
         data = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _FaultError("not JSON") from error
     key = data.get("custom_id") if isinstance(data, dict) else None
     if not isinstance(key, str):

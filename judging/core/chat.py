@@ -43,8 +43,8 @@ class CompletionPieces:
         if not isinstance(choice, Mapping):
             return False
         self._seen = True
-        if choice.get("finish_reason"):
-            self._finish_reason = str(choice["finish_reason"])
+        if reason := _text(choice.get("finish_reason")):
+            self._finish_reason = reason
             self.ended = True
         delta = choice.get("delta")
         return self._add_delta(delta) if isinstance(delta, Mapping) else False
@@ -248,7 +248,7 @@ def read_completion(key: str, data: object, *, latency_ms: int) -> Reply:
         key=key,
         text=text,
         reasoning=storable(f"{apart if isinstance(apart, str) else ''}{reasoning}").strip(),
-        finish_reason=storable(str(choice.get("finish_reason") or "")),
+        finish_reason=storable(_text(choice.get("finish_reason"))),
         usage=_usage(_mapping(_mapping(data).get("usage"))),
         steps=_steps(choice.get("logprobs"), content=content, start=start),
         latency_ms=latency_ms,
@@ -279,6 +279,10 @@ def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _first(value: object) -> object:
     return value[0] if isinstance(value, list) and value else None
 
@@ -288,7 +292,7 @@ def _content(value: object) -> str:
     if isinstance(value, list):
         texts = [_mapping(part).get("text") for part in value]
         return "".join(text for text in texts if isinstance(text, str))
-    return value if isinstance(value, str) else ""
+    return _text(value)
 
 
 def _usage(usage: Mapping[str, object]) -> Usage:
@@ -320,7 +324,7 @@ def _steps(logprobs: object, *, content: str, start: int) -> tuple[TokenStep, ..
     offset = -before - len(content[:start].encode())
     kept: list[TokenStep] = []
     for entry, piece in zip(entries, pieces, strict=True):
-        token = str(entry.get("token", ""))
+        token = _text(entry.get("token"))
         if offset + len(piece) > 0 and (not kept or _TELLING.fullmatch(token)):
             kept.append(TokenStep(offset, storable(token), _alternatives(entry)))
         offset += len(piece)
@@ -332,7 +336,7 @@ def _token_bytes(entry: Mapping[str, object]) -> bytes:
     raw = entry.get("bytes")
     if isinstance(raw, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw):
         return bytes(raw)
-    return str(entry.get("token", "")).encode(errors="surrogatepass")
+    return _text(entry.get("token")).encode(errors="surrogatepass")
 
 
 def _alternatives(entry: Mapping[str, object]) -> tuple[TokenLogprob, ...]:

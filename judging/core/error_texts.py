@@ -27,6 +27,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "The endpoint's reply is not a chat completion. Check that the base URL ends just before "
         "/chat/completions."
     ),
+    "llm:too-long": gettext_noop(
+        "The endpoint's answer is larger than any reply of the allowed length. Check that its base "
+        "URL is that of an OpenAI-compatible API."
+    ),
     "llm:no-api": gettext_noop(
         "A web page or a redirect answers at this address, not an OpenAI-compatible API. Correct "
         "the endpoint's base URL (it often ends in /v1), then retry."

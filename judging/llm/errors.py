@@ -2,7 +2,8 @@
 
 LlmError
 permanent, and true of every call: llm:refused-key, llm:unknown-model, llm:quota, llm:no-api
-permanent, this call only:         llm:bad-request, llm:forbidden, llm:no-logprobs, budget:spent
+permanent, this call only:         llm:bad-request, llm:forbidden, llm:no-logprobs,
+llm:too-long, budget:spent
 passing, tried again before:       llm:unavailable, llm:timeout, llm:rate-limited,
 llm:malformed
 """
@@ -31,6 +32,7 @@ class LlmCode(StrEnum):
     BAD_REQUEST = "llm:bad-request"
     FORBIDDEN = "llm:forbidden"
     NO_LOGPROBS = "llm:no-logprobs"
+    TOO_LONG = "llm:too-long"
     BUDGET_SPENT = "budget:spent"
 
 
@@ -130,8 +132,10 @@ _LIKELY: Final = frozenset(
         LlmCode.RATE_LIMITED,
         LlmCode.MALFORMED,
         LlmCode.FORBIDDEN,
+        LlmCode.TOO_LONG,
     }
 )
+_NO_ANSWER: Final = frozenset({LlmCode.TIMEOUT, LlmCode.RATE_LIMITED, LlmCode.TOO_LONG})
 
 
 class EndpointDownError(LlmError):
@@ -235,7 +239,7 @@ class Breaker:
         """Whether no further call is likely to fare better."""
         if error.code in ENDPOINT_WIDE or error.unreached:
             return True
-        no_answer = error.gateway or error.code in {LlmCode.TIMEOUT, LlmCode.RATE_LIMITED}
+        no_answer = error.gateway or error.code in _NO_ANSWER
         return no_answer and not self.proved
 
     def _count(self, error: LlmError, *, certain: bool) -> None:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from judging.core.chat import CompletionPieces
 from judging.core.endpoints import Endpoint
 from judging.core.score_api import score_as_completion, score_body
+from judging.llm.answer_size import bounded_to, most_bytes
 from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
 
 if TYPE_CHECKING:
@@ -355,6 +356,7 @@ class Transport:
                 verify=_trusted(self._endpoint),
                 follow_redirects=False,
                 trust_env=not self._endpoint.is_local,
+                event_hooks={"response": [bounded_to(most_bytes(self._endpoint))]},
             ),
         )
         return self._client
@@ -362,7 +364,7 @@ class Transport:
     def _json(self, content: bytes) -> object:
         try:
             data = json.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if content.lstrip().startswith(b"<"):
                 raise LlmError(LlmCode.NO_API, "HTTP 200 and a web page") from error
             raise LlmError(
@@ -371,20 +373,20 @@ class Transport:
         problem = data.get("error") if isinstance(data, dict) else None
         if isinstance(problem, dict):  # some gateways report a failure with status 200
             status = problem.get("code")
-            said = self._clean(str(problem.get("message", "")))
+            said = self._clean(_words(problem.get("message")))
             raise error_of(Refusal(status if isinstance(status, int) else 502, said))
         return data
 
     def _refused(self, error: APIStatusError) -> LlmError:
         body = cast("Mapping[str, object]", error.body) if isinstance(error.body, dict) else {}
-        said = body.get("message") or (error.body if isinstance(error.body, str) else "")
+        said = _words(body.get("message")) or (error.body if isinstance(error.body, str) else "")
         if "n_ctx" in body:  # llama.cpp tells beside its words how long a request may be
-            said = f"{said} (n_ctx {body['n_ctx']})"
+            said = f"{said} (n_ctx {_words(body['n_ctx'])})"
         return error_of(
             Refusal(
                 status=error.status_code,
-                message=self._clean(str(said)),
-                kind=str(body.get("code") or body.get("type") or ""),
+                message=self._clean(said),
+                kind=_words(body.get("code") or body.get("type")),
                 retry_after=parse_retry_after(
                     error.response.headers.get("retry-after"), now=time.time()
                 ),
@@ -395,6 +397,11 @@ class Transport:
         """What an endpoint said, on one line, shortened, without the key."""
         hidden = text.replace(self._key, "***") if self._key else text
         return " ".join(hidden.split())[:DETAIL_LENGTH]
+
+
+def _words(value: object) -> str:
+    """What an endpoint wrote in a place for a text; "" for a list or an object."""
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def _trusted(endpoint: Endpoint) -> SSLContext:

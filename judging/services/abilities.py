@@ -275,6 +275,9 @@ async def _probe(
         has_json_schema=True,
         has_system_role=True,
         timeout_seconds=min(endpoint.timeout_seconds, wait),
+        sampling=replace(
+            endpoint.sampling, max_tokens=min(endpoint.sampling.max_tokens, _SCHEMA_TOKENS)
+        ),
     )
     found = _Found()
     async with ChatClient(able, patience=Patience(tries=1), environ=environ) as client:

@@ -111,3 +111,13 @@ def test_every_fault_is_listed():
         (3, "more"),
         (5, "more"),
     ]
+
+
+def test_a_line_that_is_too_long_or_nested_too_deep_is_a_fault(monkeypatch):
+    with refuses("batch:faults") as caught:
+        read("[" * 100_000)
+    assert caught.value.faults == (LineFault(1, "not JSON"),)
+    monkeypatch.setattr("judging.core.batch_files.MOST_CHARACTERS", 1_000)
+    with refuses("batch:faults") as caught:
+        read(good(), good(OTHER, "x" * 1_000))
+    assert caught.value.faults == (LineFault(2, "more than 1,000 characters"),)

@@ -172,21 +172,21 @@ def personal_data(text: str) -> tuple[PersonalDatum, ...]:
 def without_personal_data(text: str) -> str:
     """The text with every hit masked by dots, narrow then; as it is where there is none."""
     plain = unicodedata.normalize("NFKC", text)
-    spans = sorted(((start, end) for _kind, start, end in _found(plain)), reverse=True)
-    for start, end in spans:  # the last first; asterisks would be Markdown
-        plain = plain[:start] + mask(plain[start:end]).replace("*", "•") + plain[end:]
-    return plain if spans else text
+    parts, at = [], 0
+    for start, end in sorted((start, end) for _kind, start, end in _found(plain)):
+        # Asterisks would be Markdown.
+        parts += [plain[at:start], mask(plain[start:end]).replace("*", "•")]
+        at = end
+    return "".join([*parts, plain[at:]]) if at else text
 
 
 def _found(plain: str) -> Iterator[tuple[PersonalDataKind, int, int]]:
-    taken: list[tuple[int, int]] = []
+    taken = bytearray(len(plain))
     for kind, pattern, holds in _RULES:
         for match in pattern.finditer(plain):
             start, end = match.span()
-            if any(start < other and end > begin for begin, other in taken):
-                continue
-            if holds(match.group()):
-                taken.append((start, end))
+            if not any(taken[start:end]) and holds(match.group()):
+                taken[start:end] = b"\1" * (end - start)
                 yield kind, start, end
 
 

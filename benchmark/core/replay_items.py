@@ -27,9 +27,10 @@ _A_BLOCK: Final = 3
 _BEST: Final = 5
 _SATISFIED: Final = 4
 _SMALL_TALK: Final = re.compile(
-    r"(?:thanks?(?: you)?|thx|many thanks|ok(?:ay)?|yes|no|good|great|fine|nice|got it|bye|goodbye|"
+    # Possessive: of two words with one beginning the longer stands first.
+    r"(?:thanks?(?: you)?|thx|many thanks|ok(?:ay)?|yes|no|goodbye|good|great|fine|nice|got it|bye|"
     r"hi|hello|非常|太|很|那|就|我|知道|明白|了解|收到|好|的|了|吧|呢|啊|呀|是|嗯|哦|行|可以|不错|"
-    r"没有|没|谢谢|感谢|多谢|你|您|再见|拜拜|满意)+",
+    r"没有|没|谢谢|感谢|多谢|你|您|再见|拜拜|满意)++",
     re.IGNORECASE,
 )
 

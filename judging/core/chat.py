@@ -76,7 +76,7 @@ class CompletionPieces:
 
 
 _THINKING_END: Final = "</think>"
-_TELLING: Final = re.compile(r"\W*(?:[A-Za-z0-9]|true|false)\W*", re.IGNORECASE)
+_TELLING: Final = re.compile(r"\W*+(?:[A-Za-z0-9]|true|false)\W*+", re.IGNORECASE)
 """A letter, a digit, a yes or no: the tokens whose alternatives say how sure a model was."""
 
 

@@ -30,8 +30,8 @@ from judging.core.structured import (
 from judging.core.verdicts import UNPARSEABLE, parse_strict
 
 _TOKEN: Final = re.compile(r"[A-Za-z]+|[一-鿿]")
-_BETWEEN: Final = r"[\s:：,，*_~`\"'“”‘’«»「」『』()\[\]{}<>（）【】〔〕《》［］｛｝—–-]*"
-_AFTER: Final = r"(?![A-Za-z0-9_])[*_~`\"'”’»」』)\]}>）】〕》］｝]*[.。]?"
+_BETWEEN: Final = r"[\s:：,，*_~`\"'“”‘’«»「」『』()\[\]{}<>（）【】〔〕《》［］｛｝—–-]*+"
+_AFTER: Final = r"(?![A-Za-z0-9_])[*_~`\"'”’»」』)\]}>）】〕》］｝]*+[.。]?"
 _ANY_LETTER: Final = "[ABCＡＢＣ]"
 
 
@@ -75,9 +75,9 @@ def _sentence(line: str) -> str:
 _SHORTEST: Final = 30
 """Letters and digits that only an echo shares with the question; a Chinese character counts 3."""
 _SENTENCES: Final = re.compile(r"[.!?。！？]+")
-_ANNOUNCES: Final = re.compile(r"[:：][\s*_]*$")
+_ANNOUNCES: Final = re.compile(r"[:：][\s*_]*+$")
 _REASONS: Final = re.compile(
-    rf"(?<![a-z])(?:{'|'.join(REASON_WORDS)})(?![a-z])".replace(" ", r"[\s_-]+"), re.IGNORECASE
+    rf"(?<![a-z])(?:{'|'.join(REASON_WORDS)})(?![a-z])".replace(" ", r"[\s_-]++"), re.IGNORECASE
 )
 _SAYS_NOTHING: Final = frozenset(
     ["", "na", "nil", "none", "null", "nothing", "unknown", "string", "text", "tbd", "无", "空"]

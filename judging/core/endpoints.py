@@ -36,8 +36,8 @@ _NAMED: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _KEY: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:(?:AIza|AKIA|Bearer )[\w-]{8}"
     # Models and hosts begin so, too (xai-grok-4-fast), but have no word as long.
-    r"|(?:sk|pk|rk|gsk|hf|xai|r8|nvapi|pplx|glpat|fw)[-_](?=[\w-]*\d)"
-    r"(?:[\w-]*[A-Za-z0-9]{16}|[\w-]{40}))"
+    r"|(?:sk|pk|rk|gsk|hf|xai|r8|nvapi|pplx|glpat|fw)[-_](?=[\w-]{0,200}\d)"
+    r"(?:[\w-]{40}|[\w-]{0,40}[A-Za-z0-9]{16}))"
 )
 _RANDOM_WORD: Final = re.compile(  # a folder may be named by a hash, as in models/snapshots/HASH
     r"(?<![A-Za-z0-9/])(?=[0-9]*[A-Za-z])(?=(?:[A-Za-z]*[0-9]){2})[A-Za-z0-9]{24}"

@@ -11,10 +11,12 @@ from judging.core.judge_prompts import PREFERENCE_TOKENS
 from judging.core.money import estimate_tokens
 from judging.core.prompts import neutralise
 
-_FENCE: Final = re.compile(r"\A```[a-z]*\s*\n(.*?)\n?```\Z", re.DOTALL)
+_OPENING_FENCE: Final = re.compile(r"```[a-z]*+(?=[^\S\n]*+\n)\s*+")
+_FENCE: Final = "```"
 _LABEL: Final = re.compile(
-    r"\A[*_#\s]*(?:the\s+)?(?:(?:persona|person|user)(?:['’]s)?\s+)?preference[*_\s]*[:：][*_\s]*"
-    r"|\A[*_#\s]*(?:用户)?(?:的)?偏好(?:描述)?[*_\s]*[:：][*_\s]*",
+    r"[*_#\s]*+(?:the\s++)?+(?:(?:persona|person|user)(?:['’]s)?\s++)?+preference"
+    r"[*_\s]*+[:：][*_\s]*+"
+    r"|[*_#\s]*+(?:用户)?(?:的)?偏好(?:描述)?[*_\s]*+[:：][*_\s]*+",
     re.IGNORECASE,
 )
 _QUOTES: Final = (('"', '"'), ("“", "”"), ("「", "」"))
@@ -30,9 +32,11 @@ def read_preference(reply: str) -> str:
         Refused: nothing is left.
     """
     text = reply.strip()
-    if fenced := _FENCE.match(text):
-        text = fenced.group(1).strip()
-    text = _LABEL.sub("", text).strip()
+    opening = _OPENING_FENCE.match(text)
+    if opening and text[opening.end() :].endswith(_FENCE):
+        text = text[opening.end() :].removesuffix(_FENCE).strip()
+    if label := _LABEL.match(text):
+        text = text[label.end() :].strip()
     for left, right in _QUOTES:
         inner = text[1:-1]
         if text.startswith(left) and text.endswith(right) and left not in inner:
@@ -44,7 +48,7 @@ def read_preference(reply: str) -> str:
 
 MOST_CHARACTERS: Final = 2000
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
-_SPACE_AT_ENDS: Final = re.compile(r"[ \t]+(?=\n)")
+_SPACE_AT_ENDS: Final = re.compile(r"(?<![ \t])[ \t]++(?=\n)")
 
 
 BLANK: Final = "preference:blank"

@@ -55,10 +55,10 @@ TAGS: Final = (
 
 _PLACEHOLDER: Final = re.compile(r"\{\{([a-z_]+)\}\}")
 _OPENERS: Final = re.compile(
-    r"<(?=\s*/?\s*(?:" + "|".join(TAGS) + r")\b)"  # our own tags, whole or cut short
+    r"<(?=\s*+(?:/\s*+)?+(?:" + "|".join(TAGS) + r")\b)"  # our own tags, whole or cut short
     r"|<(?=\|[\w/ .-]{1,60}\|>)"  # <|im_start|>, <|eot_id|>, …
     r"|<(?=｜[^<>]{1,60}｜>)"  # the same with full-width bars
-    r"|<(?=\s*/?\s*(?:think|thinking|s|bos|eos|start_of_turn|end_of_turn)\s*>)"
+    r"|<(?=\s*+(?:/\s*+)?+(?:think|thinking|s|bos|eos|start_of_turn|end_of_turn)\s*+>)"
     r"|<(?=</?SYS>>)"
     r"|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])",
     re.IGNORECASE,

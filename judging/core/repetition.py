@@ -25,7 +25,7 @@ REPHRASE: Final = "rephrase_list"
 TARGET: Final = {Order.ORIGINAL: Verdict.B, Order.SWAPPED: Verdict.A}
 """Where the response with the repeated list is shown; the original order shows it second."""
 
-_ITEM: Final = re.compile(r"( *)(?:(\d{1,3})(?:[.)](?=\s)|[、．])|([-*+•])(?=\s))\s*\S")
+_ITEM: Final = re.compile(r"( *+)(?:(\d{1,3})(?:[.)](?=\s)|[、．])|([-*+•])(?=\s))\s*+\S")
 _FENCE: Final = re.compile(r" {0,3}(?:```|~~~)")
 
 

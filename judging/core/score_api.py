@@ -76,10 +76,10 @@ def _number(answer: object, *, deepest: int = _DEEPEST) -> float | None:
     return None
 
 
-_SCORE: Final = re.compile(r'"classification"\s*:\s*"?([1-5])')
-_SIDE: Final = re.compile(r'"satisfied"\s*:\s*"?(true|false)')
-_SIDE_WORD: Final = re.compile(r"\W*(true|false)\W*", re.IGNORECASE)
-_DIGIT: Final = re.compile(r"\W*([1-5])\W*")
+_SCORE: Final = re.compile(r'"classification"\s*+:\s*+"?([1-5])')
+_SIDE: Final = re.compile(r'"satisfied"\s*+:\s*+"?(true|false)')
+_SIDE_WORD: Final = re.compile(r"\W*+(true|false)\W*+", re.IGNORECASE)
+_DIGIT: Final = re.compile(r"\W*+([1-5])\W*+")
 
 
 def expected_score(text: str, steps: Sequence[TokenStep] | None) -> float | None:

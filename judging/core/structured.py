@@ -25,7 +25,8 @@ HIGHEST_GRADE: Final = 10
 GRADE_SCALE: Final = "1-10"
 """What a grade means, as stored with it."""
 
-_MARK: Final = re.compile(r"(?:\[\[|［［)\s*([^\[\]［］]{0,40}?)\s*(?:\]\]|］］)")
+_MARK: Final = re.compile(r"(?:\[\[|［［)([^\[\]［］]*+)(?:\]\]|］］)")
+_LONGEST_MARK: Final = 40
 _MARK_NUMBER: Final = re.compile(r"\d{1,2}(?:\.\d{1,4})?", re.ASCII)
 _VERDICTS: Final = {"A": Verdict.A, "B": Verdict.B, "C": Verdict.TIE}
 _WIDE: Final = str.maketrans("ＡＢＣ０１２３４５６７８９．", "ABC0123456789.")
@@ -54,8 +55,9 @@ def compare_scores(first: float, second: float) -> Verdict:
 
 
 def _last_mark(text: str) -> str | None:
-    marks = _MARK.findall(text)
-    return str(marks[-1]).translate(_WIDE) if marks else None
+    stripped = [str(mark).strip() for mark in _MARK.findall(text)]
+    marks = [mark for mark in stripped if len(mark) <= _LONGEST_MARK]
+    return marks[-1].translate(_WIDE) if marks else None
 
 
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
@@ -149,7 +151,8 @@ REASON_WORDS: Final[dict[str, Reason]] = {
 
 _THINKING_END: Final = "</think>"
 _THINKING_START: Final = "<think>"
-_FENCE: Final = re.compile(r"^\s*```[A-Za-z]*\s*|\s*```\s*$")
+_FENCE: Final = "```"
+_OPENING_FENCE: Final = re.compile(r"\s*+```[A-Za-z]*+\s*+")
 _STRAIGHT: Final = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "｛": "{", "｝": "}"}
 )
@@ -164,13 +167,13 @@ _TRUTH: Final[Mapping[object, bool]] = {
     **dict.fromkeys((True, "true", "yes", "是"), True),
     **dict.fromkeys((False, "false", "no", "否"), False),
 }
-_WIDE_COLON: Final = re.compile(r'"\s*：')
-_WIDE_COMMA: Final = re.compile(r'(?<=["\w\]])\s*，\s*(?=")')
-_NUMBER: Final = r"""["']?(-?\d+(?:\.\d+)?)"""
-_WORD: Final = r"""["']([^"'\n]*)["']"""
+_WIDE_COLON: Final = re.compile(r'"\s*+：')
+_WIDE_COMMA: Final = re.compile(r'(?<=["\w\]])\s*+，\s*+(?=")')
+_NUMBER: Final = r"""["']?(-?\d++(?:\.\d++)?)"""
+_WORD: Final = r"""["']([^"'\n]*+)["']"""
 _YES_OR_NO: Final = r"""["']?(true|false|yes|no|是|否)"""
 _REST: Final = r"""["'](.*)"""
-_TAIL: Final = re.compile(r"""["']?[\s,，}\]]*(?:```)?\s*$""")
+_TAIL_REVERSED: Final = re.compile(r"""\s*+(?:```)?+[\s,，}\]]*+["']?+""")
 
 
 def parse_turn(text: str, form: ReplyForm = PLAIN) -> TurnReply:
@@ -224,38 +227,61 @@ def _renamed(text: str) -> str:
     """The text with straight quotes, narrow punctuation between fields, and our own field names."""
     plain = _WIDE_COMMA.sub(", ", _WIDE_COLON.sub('":', text.translate(_STRAIGHT)))
     for name, others in _OTHER_NAMES.items():
-        plain = re.sub(rf'"(?:{"|".join(others)})"\s*:', f'"{name}":', plain)
+        plain = re.sub(rf'"(?:{"|".join(others)})"\s*+:', f'"{name}":', plain)
     return plain
 
 
+_OPENED: Final = re.compile(r'\{(?=[ \t\n\r]*+["}])')
+_MOST_READINGS: Final = 16
+"""Of the length of a reply, in objects that turn out to be none: more is given up."""
+
+
 def _objects(text: str) -> list[tuple[dict[str, object], int]]:
-    """Every complete top-level JSON object with its end, in order."""
+    """Every complete top-level JSON object with its end, in order; none of a hostile text.
+
+    A text that opens object within object and closes none would be read once for each.
+    """
     decoder = json.JSONDecoder(strict=False)
     found: list[tuple[dict[str, object], int]] = []
-    start = text.find("{")
-    while start >= 0:
+    allowance = _MOST_READINGS * len(text)
+    opened = _OPENED.search(text)
+    while opened:
+        start = opened.start()
         try:
             value, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            allowance -= _characters_read(error, len(text) - start)
+            if allowance < 0:
+                return []
             end = start + 1
         else:
             found.append((value, end))
-        start = text.find("{", end)
+        opened = _OPENED.search(text, end)
     return found
+
+
+def _characters_read(error: ValueError | RecursionError, rest: int) -> int:
+    """How far a reading came: to the error, or at worst, as for a string without end, all.
+
+    The error counts its lines from the beginning of the text, 32 characters in the time of one.
+    """
+    if not isinstance(error, json.JSONDecodeError) or error.msg.startswith("Unterminated"):
+        return rest
+    return error.pos - (len(error.doc) - rest) + 1 + error.pos // 32
 
 
 def _is_bare(answer: str) -> bool:
     """Whether the reply is one JSON object and nothing else."""
     try:
         return isinstance(json.loads(answer), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
 def _pattern(name: str, value: str = "") -> re.Pattern[str]:
     """A field by any of its names, and its value."""
     names = "|".join((name, *_OTHER_NAMES.get(name, ())))
-    return re.compile(rf"""["'](?:{names})["']\s*[:：]\s*{value}""", re.DOTALL | re.IGNORECASE)
+    return re.compile(rf"""["'](?:{names})["']\s*+[:：]\s*+{value}""", re.DOTALL | re.IGNORECASE)
 
 
 def _loose_fields(answer: str, form: ReplyForm) -> dict[str, object]:
@@ -263,7 +289,7 @@ def _loose_fields(answer: str, form: ReplyForm) -> dict[str, object]:
 
     A field is looked for after the one that makes an answer, then before it.
     """
-    plain = _FENCE.sub("", answer.translate(_STRAIGHT))
+    plain = _unfenced(answer.translate(_STRAIGHT))
     starts = [match.start() for match in _pattern(form.anchor).finditer(plain)]
     if not starts:
         raise Refused("score:unparseable", f"the reply names no {form.anchor}")
@@ -277,8 +303,18 @@ def _loose_fields(answer: str, form: ReplyForm) -> dict[str, object]:
         if match:
             fields[name] = match.group(1)
     if "analysis" in fields:
-        fields["analysis"] = _TAIL.sub("", str(fields["analysis"]))
+        backwards = str(fields["analysis"])[::-1]
+        tail = _TAIL_REVERSED.match(backwards)
+        fields["analysis"] = backwards[tail.end() if tail else 0 :][::-1]
     return fields
+
+
+def _unfenced(text: str) -> str:
+    """The text without the code fence around it, or half of one."""
+    if opening := _OPENING_FENCE.match(text):
+        text = text[opening.end() :]
+    closed = text.rstrip()
+    return closed.removesuffix(_FENCE).rstrip() if closed.endswith(_FENCE) else text
 
 
 def _from_fields(fields: dict[str, object], form: ReplyForm, repair: Repair) -> TurnReply:

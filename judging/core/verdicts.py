@@ -28,14 +28,14 @@ class VerdictRule(LabelledEnum):
     LOGPROB = "LOGPROB", gettext_noop("by the probabilities of the letters")
 
 
-_PHRASE: Final = re.compile(r"\bthe\s+final\s+decision\s+is(?![^\W_])|最终决定是", re.IGNORECASE)
-_MARKS: Final = r"[\s:：*_~`\"'“”‘’«»「」『』()\[\]{}<>（）【】〔〕《》［］｛｝]*"
+_PHRASE: Final = re.compile(r"\bthe\s++final\s++decision\s++is(?![^\W_])|最终决定是", re.IGNORECASE)
+_MARKS: Final = r"[\s:：*_~`\"'“”‘’«»「」『』()\[\]{}<>（）【】〔〕《》［］｛｝]*+"
 _NAMED: Final = re.compile(
-    _MARKS + r"(?:response\s+|回应\s*|回复\s*|回答\s*)([ABＡＢ])(?![A-Za-z0-9_])", re.IGNORECASE
+    _MARKS + r"(?:response\s++|(?:回应|回复|回答)\s*+)([ABＡＢ])(?![A-Za-z0-9_])", re.IGNORECASE
 )
 _SENTENCE_END: Final = re.compile(r"[.!?。！？\r\n]")
 _OTHER_RESPONSE: Final = re.compile(
-    r"(?:(?i:response)\s*|回应\s*|回复\s*|回答\s*)([A-ZＡ-Ｚ])(?![A-Za-z0-9_])"
+    r"(?:(?i:response)|回应|回复|回答)\s*+([A-ZＡ-Ｚ])(?![A-Za-z0-9_])"
 )
 _LONE_LETTER: Final = re.compile(r"(?<![A-Za-z0-9_])([ABＡＢ])(?![A-Za-z0-9_])")
 _WIDE: Final = {ord("Ａ"): "A", ord("Ｂ"): "B"}
@@ -69,15 +69,16 @@ def _letter(character: str) -> str:
     return character.upper().translate(_WIDE)
 
 
-_OPTIONAL_BOLD: Final = r"\s*(?:\*\*)?\s*"
+# The released patterns with possessive repeats: what they match is the same, in linear time.
+_OPTIONAL_BOLD: Final = r"\s*+(?:\*\*\s*+)?+"
 _PAPER_RULES: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"The\s*final\s*decision\s*is" + _OPTIONAL_BOLD + r"(?:Response\s*)?([AB])",
-        r"final\s*decision\s*[:：]?" + _OPTIONAL_BOLD + r"(?:Response\s*)?([AB])",
-        r"最终(?:决定|决策|选择|答案|回答)(?:是|为|：|:)?"
+        r"The\s*+final\s*+decision\s*+is" + _OPTIONAL_BOLD + r"(?:Response\s*+)?+([AB])",
+        r"final\s*+decision\s*+[:：]?+" + _OPTIONAL_BOLD + r"(?:Response\s*+)?+([AB])",
+        r"最终(?:决定|决策|选择|答案|回答)(?:是|为|：|:)?+"
         + _OPTIONAL_BOLD
-        + r"(?:回应|回复|响应|回答|Response)?\s*([ABＡＢ])",
+        + r"(?:(?:回应|回复|响应|回答|Response)\s*+)?+([ABＡＢ])",
     )
 )
 
@@ -89,7 +90,7 @@ def parse_paper(text: str) -> Verdict | None:
     last wins, offsets of the two texts mixed. So "The final decision is a tie" gives A.
     """
     hits: list[tuple[int, str]] = []
-    compact = re.sub(r"\s+", "", text)
+    compact = "".join(text.split())
     for rule in _PAPER_RULES:
         for variant in (text, compact):
             hits.extend(

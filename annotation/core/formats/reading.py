@@ -113,7 +113,7 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_MARKS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[{]|[\]}]|,', re.DOTALL)
+_MARKS: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{]|[\]}]|,', re.DOTALL)
 _SIGN: Final = re.compile(r"\S")
 _ESCAPED_TROUBLE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _BROKEN: Final = (UnicodeError, EOFError, OSError, zlib.error)

@@ -26,7 +26,7 @@ _CJK_FIRST: Final = "\u3040"
 _ENDING: Final = re.compile(r"[.!?](?=\s|$)|[。！？](?![。！？])")
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _EMOJI: Final = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\u2b50\u2b55]")
-_HEADING: Final = re.compile(r"#{1,6}\s*\S|\*\*[^*]+\*\*[:：]?$|【[^】]+】$")
+_HEADING: Final = re.compile(r"#{1,6}\s*\S|\*\*[^*]++\*\*[:：]?$|【[^】]++】$")
 _NUMBERED: Final = re.compile(
     r"\d{1,3}(?:[.)]\s|[、．）])|[（(]\d{1,2}[)）]|[①-⑳]|[一二三四五六七八九十]{1,3}[、．]"
 )

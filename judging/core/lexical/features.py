@@ -60,10 +60,10 @@ _DEMANDS: Final[dict[str, Words]] = {
     "table": lexicon.TABLED,
 }
 _COUNTED: Final = re.compile(
-    r"\b(two|three|four|five|six|seven|eight|nine|ten|[2-9]|1\d|20)\s+"
-    r"(?:\w+\s+){0,2}(?:ideas|tips|ways|examples|reasons|steps|questions|points|items|suggestions|"
+    r"\b(two|three|four|five|six|seven|eight|nine|ten|[2-9]|1\d|20)\s++"
+    r"(?:\w++\s++){0,2}(?:ideas|tips|ways|examples|reasons|steps|questions|points|items|suggestions|"
     r"sentences|names|titles|queries|options|recipes|books|movies)\b"
-    r"|([二两三四五六七八九十]|[2-9]|1\d|20)\s*[个条种点款本部项道]"
+    r"|([二两三四五六七八九十]|[2-9]|1\d|20)\s*+[个条种点款本部项道]"
 )
 _NUMERALS: Final[dict[str, int]] = {
     **dict(

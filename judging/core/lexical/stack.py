@@ -144,7 +144,7 @@ def read_stack(text: str) -> WeightedWays | None:
 
 
 _LINE: Final = re.compile(r"([01]\.\d{3}) (.*)")
-_WEIGHT: Final = re.compile(r"([\w-]+) ([+-]\d+\.\d\d)")
+_WEIGHT: Final = re.compile(r"(?<![\w-])([\w-]++) ([+-]\d++\.\d\d)")
 
 
 def _read_way(way: str) -> Floats | None:

@@ -300,6 +300,12 @@ def test_anything_else_is_neither_yes_nor_no(said):
             id="the same, cut off",
         ),
         pytest.param(
+            "```json\n{'classification': 2, 'reason': 'other', 'analysis': 'D2'}\n```\n",
+            PLAIN,
+            TurnReply(2, Reason.OTHER, "D2", Repair.FIELDS),
+            id="Python's quotes in a code block",
+        ),
+        pytest.param(
             '{"analysis": "Says "little".", "classification": 2, "reason": "other"}',
             FEEDBACK,
             TurnReply(2, Reason.OTHER, 'Says "little".', Repair.FIELDS),
@@ -322,3 +328,14 @@ def test_anything_else_is_neither_yes_nor_no(said):
 )
 def test_every_form_is_repaired_alike(text, form, expected):
     assert parse_turn(text, form) == expected
+
+
+def test_an_answer_behind_objects_that_never_close_is_not_looked_for():
+    answer = '{"score": 1}'
+    assert last_object('{"a": ' * 3 + answer, key="score") == {"score": 1}
+    assert last_object('{"a": ' * 5000 + answer, key="score") is None
+
+
+def test_an_answer_behind_deep_lists_is_read():
+    reply = "[" * 5000 + '{"classification": 4, "reason": "", "analysis": "x"}'
+    assert parse_turn(reply) == TurnReply(4, None, "x", Repair.UNWRAPPED)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -85,6 +86,38 @@ def test_paper_reads_the_released_vectors_and_strict_differs_where_the_protocol_
         "final decision ： Response B": None,
         "最终 决定 是 回应 A": None,
     }
+
+
+RELEASED = [
+    r"The\s*final\s*decision\s*is\s*(?:\*\*)?\s*(?:Response\s*)?([AB])",
+    r"final\s*decision\s*[:：]?\s*(?:\*\*)?\s*(?:Response\s*)?([AB])",
+    r"最终(?:决定|决策|选择|答案|回答)(?:是|为|：|:)?\s*(?:\*\*)?\s*"
+    r"(?:回应|回复|响应|回答|Response)?\s*([ABＡＢ])",
+]
+"""The patterns released with seed 001, letter for letter; they take cubic time."""
+PIECES = [
+    "The", "final", "decision", "is", " ", "\n", "\x1c", "\u3000", "**", "*", ":", "：", "Response",
+    "response", "A", "b", "Ａ", "最终", "决定", "回答", "是", "为", "回应", ".", "final decision",
+    "ſ", "İ",
+]  # fmt: skip
+
+
+def read_as_released(text):
+    compact = re.sub(r"\s+", "", text)
+    hits = [
+        (match.start(), match.group(1))
+        for rule in RELEASED
+        for variant in (text, compact)
+        for match in re.finditer(rule, variant, re.IGNORECASE)
+    ]
+    last = max((start for start, _ in hits), default=None)
+    letters = [letter for start, letter in hits if start == last]
+    return Verdict({"Ａ": "A", "Ｂ": "B"}.get(letters[-1], letters[-1].upper())) if hits else None
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_paper_reads_any_text_as_the_released_patterns_do(text):
+    assert parse_paper(text) is read_as_released(text)
 
 
 def test_of_paper_hits_that_start_together_the_last_pattern_counts():

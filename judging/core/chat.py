@@ -207,6 +207,10 @@ class TokenStep:
     top: tuple[TokenLogprob, ...]
 
 
+CUT: Final = "llm:cut"
+"""A reply reached its longest length: a text is not whole, or what was asked for is missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a model said. `text` has its reasoning stripped; `reasoning` keeps it.
@@ -222,6 +226,11 @@ class Reply:
     usage: Usage = Usage()
     steps: tuple[TokenStep, ...] | None = None
     latency_ms: int = 0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it ended because it reached the tokens that it may have."""
+        return self.finish_reason.lower() in {"length", "max_tokens"}
 
 
 def read_completion(key: str, data: object, *, latency_ms: int) -> Reply:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
 from judging.core.categories import SortedDialogue, read_sorted
+from judging.core.loops import loops
 from judging.core.memory_parsing import parse_texts, read_memory
 from judging.core.preferences import EMPTY, read_preference
 from judging.core.prompt_edits import closing_lines
@@ -93,11 +94,13 @@ def preference_said(reply: str, *, asked: str) -> str:
 
     Raises:
         Refused: `preference:echo` where nothing else stands there, `preference:empty` where nothing
-            does.
+            does, `preference:loop` if it says the same over and over.
     """
     text = read_preference(reply)
     if _folded(text) in _SAYS_NOTHING:
         raise Refused(EMPTY, "the reply says nothing")
+    if loops(text):
+        raise Refused("preference:loop", "the reply repeats itself")
     question = _question(asked)
     lines = text.splitlines()
     if not any(_repeats(line, question) for line in lines):

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, JsonSchema, Sampling, checked_extra
-from judging.core.money import Prices
+from judging.core.money import Prices, estimate_tokens
 from judging.core.rules import LEARNED
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Baseline
 
@@ -185,9 +185,13 @@ class Endpoint:
         top_logprobs: int = 0,
         sample: int = 0,
         attempt: int = 0,
+        times_longer: int = 1,
     ) -> ChatRequest:
-        """A request in this endpoint's manner; what it cannot do is left out."""
-        limit = self.sampling.max_tokens
+        """A request in this endpoint's manner; what it cannot do is left out.
+
+        The reply may be so many times longer than the longest otherwise.
+        """
+        limit = self.sampling.max_tokens * times_longer
         return ChatRequest(
             base_url=self.base_url,
             model=self.model,
@@ -200,6 +204,11 @@ class Endpoint:
             sample=sample,
             attempt=attempt,
         )
+
+    def has_room(self, messages: tuple[Message, ...], times_longer: int) -> bool:
+        """Whether the context has room for a reply so many times longer than the longest."""
+        asked = sum(estimate_tokens(message.text) for message in messages)
+        return asked + self.sampling.max_tokens * times_longer <= self.context_tokens
 
 
 def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:

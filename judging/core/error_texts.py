@@ -70,6 +70,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "window (LLM_CONTEXT_TOKENS), so that conversations are shortened. If the server accepts "
         "more now, test the endpoint again under Runs → Model endpoints."
     ),
+    "llm:cut": gettext_noop(
+        "The reply was cut at the longest reply allowed. Raise the endpoint's max output tokens "
+        "and retry; for generated responses, start a run with a longer reply."
+    ),
     "llm:no-answer": gettext_noop(
         "The model's reply is empty. If the model reasons first, raise its max output tokens."
     ),
@@ -294,6 +298,10 @@ ERROR_TEXTS: Final[dict[str, str]] = {
     "preference:echo": gettext_noop(
         "The reply repeats its task and describes no preference. Read it; if this happens often, "
         "try another model."
+    ),
+    "preference:loop": gettext_noop(
+        "The reply repeats itself and describes no preference. Read it; if this happens often, try "
+        "another model."
     ),
     "preference:blank": gettext_noop("Enter a sentence. To leave a preference out, disable it."),
     "preference:too-long": gettext_noop("The text is too long for a prompt. Shorten it."),

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
-from judging.core.chat import JsonSchema, Reply
+from judging.core.chat import CUT, JsonSchema, Reply
 from judging.core.money import shorten
 from judging.core.prompts import MARK, neutralise
 from judging.core.questions import Call, Outcome
@@ -30,12 +30,14 @@ async def ask(
     top_logprobs: int = 0,
     sample: int = 0,
     reminder: str = "",
+    whole: bool = False,
 ) -> Outcome[T]:
     """Ask one question as a user's message and read the reply.
 
     An unreadable reply is followed by the reminder as a further message, so that what came before
     can be reused. Without one the question is put again as it is, where replies are drawn: at
-    temperature 0 it would get the same.
+    temperature 0 it would get the same. After a reply that was cut it is put again with room for
+    twice as many tokens, as far as the context has it.
 
     Args:
         client: whom to ask.
@@ -48,12 +50,13 @@ async def ask(
         top_logprobs: alternatives of each token, for endpoints that return them.
         sample: the number of the repetition, where several replies are wanted.
         reminder: the form of the reply in other words, "" for none.
+        whole: all of the reply is the value, so that one that was cut is none.
 
     Raises:
         EndpointDownError: nobody is asked any more, where the client stops at such a point.
     """
     messages = (Message(Speaker.USER, prompt),) if isinstance(prompt, str) else prompt
-    attempt = 0
+    attempt, times_longer = 0, 1
     while True:
         request = client.endpoint.request(
             messages,
@@ -62,12 +65,14 @@ async def ask(
             top_logprobs=top_logprobs,
             sample=sample,
             attempt=attempt,
+            times_longer=times_longer,
         )
         call = Call()
         try:
             reply = await client.complete(request)
             call = Call(raw=reply.text, call_key=reply.key)
-            return Outcome(read(reply), call=call)
+            may_be_cut = max_tokens is None
+            return Outcome(_value(reply, read, whole=whole, may_be_cut=may_be_cut), call=call)
         except EndpointDownError:
             raise
         except LlmError as error:
@@ -75,11 +80,32 @@ async def ask(
                 None, error.code.value, call=call if call.call_key else Call(raw=error.detail)
             )
         except Refused as error:
-            if attempt == retries or not (reminder or request.is_drawn):
-                return Outcome(None, error.code, unparseable=True, call=call)
-        if reminder:
+            is_cut = error.code == CUT
+            has_room = client.endpoint.has_room(messages, 2 * times_longer)
+            goes_on = has_room if is_cut else reminder or request.is_drawn
+            if attempt == retries or not goes_on:
+                return Outcome(None, error.code, unparseable=not is_cut, call=call)
+        times_longer *= 1 + is_cut
+        if reminder and not is_cut:
             messages = _reminded(messages, call.raw, reminder)
         attempt += 1
+
+
+def _value(reply: Reply, read: Callable[[Reply], T], *, whole: bool, may_be_cut: bool) -> T:
+    """What a reply says.
+
+    Raises:
+        Refused: it cannot be read; `CUT` if it was cut and is not whole, or cannot be read.
+    """
+    is_cut = may_be_cut and reply.is_cut
+    if is_cut and whole:
+        raise Refused(CUT, "the reply was cut")
+    try:
+        return read(reply)
+    except Refused as error:
+        if is_cut:
+            raise Refused(CUT, "the reply was cut") from error
+        raise
 
 
 _SHOWN_TOKENS: Final = 200

@@ -194,6 +194,7 @@ class LlmJudge:
                 book=self._settings.book,
             ),
             read=lambda reply: preference_said(answer_text(reply), asked=task),
+            whole=True,
             retries=self._settings.unparseable_retries,
             reminder=self._text(reminder, language),
         )
@@ -244,6 +245,7 @@ class LlmJudge:
                 book=self._settings.book,
             ),
             read=answer_text,
+            whole=True,
             retries=self._settings.unparseable_retries,
             reminder=self._text(REMIND_TEXT, language),
         )
@@ -254,6 +256,7 @@ class LlmJudge:
             self._client,
             rephrase_prompt(text, language=language, book=self._settings.book),
             read=lambda reply: rephrased(answer_text(reply), like=text),
+            whole=True,
             retries=self._settings.unparseable_retries,
             reminder=self._text(REMIND_TEXT, language),
         )
@@ -264,6 +267,7 @@ class LlmJudge:
             self._client,
             generation_messages(question, book=self._settings.book),
             read=answer_text,
+            whole=True,
             retries=self._settings.unparseable_retries,
             sample=question.sample,
         )

@@ -17,6 +17,7 @@ from annotation.core.choices import JudgmentStatus
 from annotation.core.language import language_of
 from annotation.core.splits import rank_of
 from annotation.models import Response, Session, Turn
+from judging.core.chat import CUT
 from judging.core.endpoints import family_of
 from judging.core.generation import AskedTurn, SessionTurn, Snippet, asked_turns, snippets
 from judging.core.memory import Memory
@@ -183,12 +184,16 @@ def is_known(dataset_id: int, targets: Targets, context: GenerationContext) -> b
 
 
 class GenerationTotals(NamedTuple):
-    """A generation by outcome; `responses` counts those that were not there before."""
+    """A generation by outcome; `responses` counts those that were not there before.
+
+    Those that `failed` include the `cut` ones.
+    """
 
     progress: RunProgress
     generated: int
     failed: int
     unparseable: int
+    cut: int
     responses: int
 
 
@@ -198,6 +203,7 @@ def generation_totals(run_id: int) -> GenerationTotals:
         generated=Count("pk", filter=Q(status=JudgmentStatus.DONE)),
         failed=Count("pk", filter=Q(status=JudgmentStatus.FAILED)),
         unparseable=Count("pk", filter=Q(status=JudgmentStatus.UNPARSEABLE)),
+        cut=Count("pk", filter=Q(error_code=CUT)),
         responses=Count("pk", filter=Q(is_new=True)),
     )
     return GenerationTotals(run_progress(run_id), **counts)

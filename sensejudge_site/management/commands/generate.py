@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentTypeError
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,13 @@ from judging.models import JudgeRun, RunKind
 from judging.queries.generation import GenerationTotals, generation_totals, judges_of_family
 from judging.services.kinds import plan, write
 from judging.services.run_requests import RunRequest
-from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand, kin_lines, number_from
+from sensejudge_site.management.parsing import (
+    INPUT_WRONG,
+    OneLineCommand,
+    counted,
+    kin_lines,
+    number_from,
+)
 from sensejudge_site.management.runs import (
     add_again_argument,
     add_batch_arguments,
@@ -140,7 +147,7 @@ class Command(OneLineCommand):
                 fields["cost"] = "unknown"
             told = "\n".join(f"{name}: {field_told(one)}" for name, one in fields.items())
             self.stdout.write(told)
-        for said in budgets_told(runs):
+        for said in (*budgets_told(runs), *_cut_lines(runs)):
             self.stderr.write(said)
         check_finished(runs)
         check_refusals(more)
@@ -178,12 +185,24 @@ def _planned(options: dict[str, Any]) -> list[JudgeRun]:
     return [run for name in models for run in plan(replace(request, judge=name))]
 
 
+def _cut_lines(runs: list[JudgeRun]) -> Iterator[str]:
+    """A sentence for each run of which replies were cut: at how many tokens, and what to do."""
+    for run in runs:
+        if cut := generation_totals(run.pk).cut:
+            longest = run.config["max_tokens"]
+            yield (
+                f"run {run.pk}: {counted(cut, 'reply', 'replies')} cut at {longest:,} tokens and, "
+                "asked once more, at twice as many: start again with a longer --max-tokens"
+            )
+
+
 def _fields(totals: list[GenerationTotals]) -> dict[str, Any]:
     progress = [one.progress for one in totals]
     return {
         "generated": sum(one.generated for one in totals),
         "failed": sum(one.failed for one in totals),
         "unparseable": sum(one.unparseable for one in totals),
+        "cut": sum(one.cut for one in totals),
         "responses": sum(one.responses for one in totals),
         "calls": sum(one.calls for one in progress),
         "second_tries": sum(one.second_tries for one in progress),

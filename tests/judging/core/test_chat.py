@@ -228,3 +228,10 @@ def test_a_token_that_no_row_can_hold_is_mended():
     reply = read("A", logprobs=logprobs, finish_reason="st\0p")
     assert reply.finish_reason == "st\ufffdp"
     assert steps_to_json(reply.steps) == [[0, "\ufffd", [["\ufffd", -1.0]]]]
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_cut"), [("length", True), ("MAX_TOKENS", True), ("stop", False), ("", False)]
+)
+def test_a_reply_that_reached_its_longest_length_is_cut(reason, is_cut):
+    assert read("Because", finish_reason=reason).is_cut is is_cut

@@ -168,6 +168,11 @@ def test_a_preference_without_a_word_of_its_own_is_empty(said):
         preference(said)
 
 
+def test_a_preference_that_repeats_itself_is_refused():
+    with refuses("preference:loop"):
+        preference_said("Prefers answers that are long. " * 5, asked="Describe the user.")
+
+
 def test_a_preference_is_left_as_it_stands():
     said = "They like:\n- short answers\n- Answer in English."
     assert preference(said) == said  # one short line that the task has, too, is no echo

@@ -213,3 +213,10 @@ def test_a_provider_is_asked_by_https():
     assert lays_key_open("http://api.openai.com/v1")
     assert not lays_key_open("https://api.openai.com/v1")
     assert not lays_key_open("http://127.0.0.1:8080/v1")
+
+
+@pytest.mark.parametrize(("times", "has_room"), [(2, True), (4, False)])
+def test_a_reply_may_be_longer_as_far_as_the_context_has_room(times, has_room):
+    where = Endpoint("e", "http://x/v1", "m", sampling=Sampling(max_tokens=100), context_tokens=250)
+    assert where.has_room(MESSAGES, times) is has_room
+    assert where.request(MESSAGES, times_longer=times).sampling.max_tokens == 100 * times

@@ -163,7 +163,7 @@ def test_a_reply_that_stays_unreadable_is_no_verdict_and_keeps_its_text(retries,
 
 
 def test_an_empty_reply_is_no_answer():
-    reasoning = Act(text="<think>The token limit ended this", finish_reason="length")
+    reasoning = Act(text="<think>Nothing follows this")
     with FakeLlm(script=[Act(text=""), reasoning]) as server:
         answer = verdict(server)
     assert (answer.error_code, answer.unparseable, answer.call.raw) == ("llm:no-answer", True, "")

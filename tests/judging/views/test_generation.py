@@ -53,9 +53,8 @@ def dataset():
 
 @pytest.fixture
 def server():
-    with FakeLlm(
-        script=[Act(text="Two & two."), Act(text="Cut", finish_reason="length")]
-    ) as server:
+    cut = Act(text="Cut off in the", finish_reason="length")
+    with FakeLlm(script=[Act(text="Two & two."), cut, cut]) as server:
         make_endpoint(name="fake", base_url=server.base_url, model="gpt-fake", concurrency=1)
         yield server
 
@@ -79,7 +78,7 @@ def test_from_the_dataset_to_the_responses(manager, dataset, server, django_asse
     for said in (
         "Two &amp; two.",
         "continues its own reply",
-        "cut at max output tokens",
+        "Cut at 4 tokens: raise the longest reply.",
         f'<span class="mono">{LlmCall.objects.earliest("pk").key[:12]}',
         "the conversation so far",
         "each conversation&#x27;s own",
@@ -97,7 +96,7 @@ def test_from_the_dataset_to_the_responses(manager, dataset, server, django_asse
         for row in rows
     ] == [
         ("math", "1", "gpt-fake", "prefix", "0", "Two & two."),
-        ("math", "2", "gpt-fake", "prefix", "0", "Cut"),
+        ("math", "2", "gpt-fake", "prefix", "0", ""),
     ]
     assert [row["continues_own"] for row in rows] == ["false", "true"]
     assert all(row["call"] for row in rows)

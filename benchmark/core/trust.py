@@ -206,12 +206,6 @@ class Figures:
         rules = [each for each in self.others if each.voice in RULES and not self._thin(each)]
         return max(rules, key=lambda each: each.agreement.value or 0.0, default=None)
 
-    @property
-    def rule_is_better(self) -> bool:
-        """Whether the best rule agrees more often than what stands in for the annotator."""
-        rule, result = self.best_rule, self.result.agreement.value
-        return rule is not None and (rule.agreement.value or 0.0) > (result or 0.0)
-
     def _thin(self, each: ControlFigures) -> bool:
         return each.is_thin(self.result.agreement)
 
@@ -235,13 +229,28 @@ class TrustFinding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrustFigures:
-    """Everything that the trust page says of pairwise verdicts."""
+    """Everything that the trust page says of pairwise verdicts.
+
+    `over_people` and `over_rule` are the gains of the result over the other annotators and over
+    the best rule, over all scenarios; None where those decided nothing.
+    """
 
     finding: TrustFinding
     overall: Figures
     scenarios: tuple[Figures, ...]
     policy: InvalidPolicy
     seed: int
+    over_people: Gain | None = None
+    over_rule: Gain | None = None
+
+    @property
+    def people(self) -> float | None:
+        """How often most other annotators agree; None where they share too few sessions."""
+        if self.over_people is None or self.over_people.interval is None:
+            return None
+        return next(
+            (each.agreement.value for each in self.overall.others if each.voice == MAJORITY), None
+        )
 
 
 def trust_figures(
@@ -264,6 +273,7 @@ def trust_figures(
     table = _Table.of(rows, seed=seed, policy=policy)
     overall = table.figures(None, np.ones(len(rows), dtype=np.bool_), given)
     scenarios = np.array([case.scenario for case in rows], dtype=object)
+    rule = overall.best_rule
     return TrustFigures(
         finding=_finding(overall),
         overall=overall,
@@ -275,6 +285,8 @@ def trust_figures(
         ),
         policy=policy,
         seed=seed,
+        over_people=table.gain_over(MAJORITY, overall),
+        over_rule=table.gain_over(rule.voice, overall) if rule is not None else None,
     )
 
 
@@ -353,6 +365,14 @@ class _Table:
             own=self._measured(stands_in, own),
             own_gain=gain(base, own, seed=self.seed, policy=self.policy),
         )
+
+    def gain_over(self, voice: Condition, overall: Figures) -> Gain | None:
+        """The gain of the result over a voice; None where the voice decided nothing."""
+        if voice not in self.voices or not overall.result.agreement.comparisons:
+            return None
+        result = PERSONAL if overall.own.agreement.comparisons else BASE
+        before, after = (self.voices[each].decided() for each in (voice, result))
+        return gain(before, after, seed=self.seed, policy=self.policy)
 
     def _control(self, voice: Condition, rows: JudgedColumns) -> ControlFigures:
         return ControlFigures(voice, *under_both(rows, policy=self.policy))

@@ -31,10 +31,13 @@ def with_baselines(
     labels: Iterable[HumanLabel],
     run: RunChoice,
     annotator: AnnotatorChoice,
+    *,
+    rules_alone: bool = False,
 ) -> tuple[JudgedComparison, ...]:
     """The cases with what else decided on them: rubrics, rules of no judge, other annotators.
 
-    `labels` are the annotator's: they say which response was shown first.
+    `labels` are the annotator's: they say which response was shown first. With `rules_alone` other
+    annotators and rubrics are left out.
     Three queries, and two more where the judge was asked by a rubric as well.
     """
     if not cases:
@@ -51,9 +54,9 @@ def with_baselines(
             for one in labels
             if one.shown is not None
         },
-        MAJORITY: _majority(asked, annotator.id),
-        **_rubrics(run, annotator.id),
     }
+    if not rules_alone:
+        voices |= {MAJORITY: _majority(asked, annotator.id), **_rubrics(run, annotator.id)}
     return tuple(
         replace(
             case,

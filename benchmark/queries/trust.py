@@ -35,6 +35,7 @@ from benchmark.core.trust import (
     TrustFigures,
     trust_figures,
 )
+from benchmark.core.trust_answer import TrustAnswer, trust_answer
 from benchmark.queries.baselines import rubric_runs, with_baselines
 from benchmark.queries.choices import (
     NOTHING_PINNED,
@@ -75,7 +76,7 @@ class Report:
 
     `leanings` are rows of benchmark.core.response_bias: length bias and self-preference.
     `controls` are what stands beside each result, `personal` whether it is the annotator's own.
-    `runs` are what was read of whom.
+    `runs` are what was read of whom, `answers` what the trust page says of it.
     """
 
     dataset: str
@@ -87,6 +88,7 @@ class Report:
     controls: tuple[ControlRow, ...] = ()
     runs: tuple[tuple[str, RunChoice], ...] = ()
     personal: tuple[PersonalRow, ...] = ()
+    answers: tuple[tuple[str, TrustAnswer], ...] = ()
 
 
 def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
@@ -114,6 +116,7 @@ def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
     leanings: list[dict[str, object]] = []
     read: list[tuple[str, RunChoice]] = []
     heard: dict[int, tuple[JudgedComparison, ...]] = {}
+    answers: list[tuple[str, TrustAnswer]] = []
     runs = {person.id: verdict_runs(row, person) for person in people}
     if judge:
         check_judge(judge, (run.judge for known in runs.values() for run in known))
@@ -133,6 +136,9 @@ def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
             replace(told, edited=run.id in edited) for told in report_rows(person.name, figures)
         )
         controls += control_rows(person.name, figures)
+        answer = trust_answer(figures)
+        if answer is not None:
+            answers.append((person.name, answer))
         judges[run.judge] = None
         read.append((person.name, run))
         leaning = leanings_of(cases, labels, dataset=row, run=run, seed=SEED)
@@ -146,6 +152,7 @@ def report(dataset: str, *, annotator: str = "", judge: str = "") -> Report:
         leanings=tuple(leanings),
         controls=tuple(controls),
         runs=tuple(read),
+        answers=tuple(answers),
         personal=tuple(
             claim
             for name in judges
@@ -322,6 +329,8 @@ def trust_page(question: TrustQuestion, reader: Reader) -> TrustPage:
         return TrustPage(scope, 0, None, {}, (), None, None)
     labels = scoped_labels(scope)
     cases = scoped_cases(scope, labels, compare=reader.only is None) if labels else ()
+    if reader.only is not None and scope.run is not None:
+        cases = with_baselines(cases, labels, scope.run, scope.annotator, rules_alone=True)
     policy = question.policy
     return TrustPage(
         scope=scope,

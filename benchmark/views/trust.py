@@ -16,10 +16,12 @@ from django.views.decorators.http import require_safe
 
 from annotation.core.charts import BarChart, BarRow, bar_chart
 from annotation.core.tables import Row
+from annotation.templatetags.look import percent
 from annotation.views.access import csv_file, table_asked
 from benchmark.core.calibrated import LEVELS, METRICS
 from benchmark.core.metrics import MetricName
 from benchmark.core.trust import STACK, Figures, TrustFigures
+from benchmark.core.trust_answer import trust_answer
 from benchmark.forms import (
     POLICIES,
     RULES,
@@ -91,6 +93,9 @@ def _trust_context(page: TrustPage) -> dict[str, Any]:
     }
     if page.figures is not None:
         context |= _figures_context(page.figures, page.scope)
+        answer = trust_answer(page.figures)
+        context["verdict"] = answer and answer.verdict.value
+        context["answer"] = answer and answer.sentence(share=percent, translate=_)
         context["stands_in"] = voice_name(page.stands_in)
         run = page.scope.run
         if run is not None and run.status is RunStatus.DONE:

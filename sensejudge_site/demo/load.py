@@ -282,6 +282,12 @@ def report_lines(
     yield "Simulated labels; the judge is the embedded one, which is not an LLM."
     overall = [row for row in report.rows if row.scenario is None]
     yield ""
+    yield "Can the judge stand in for them?"
+    yield from (
+        f"  {annotator:<12} {answer.sentence(share=_percent)}"
+        for annotator, answer in report.answers
+    )
+    yield ""
     yield from _agreement(overall)
     yield ""
     yield from _personal(report.personal)

@@ -36,7 +36,7 @@ def test_an_annotator_reads_of_themselves_alone(client):
     annotator_of(ann, client)
     page = text(client.get("/trust/"))
     assert "chose as you did in 91 % of 11 comparisons that it had not learned from." in page
-    assert "What it learned from your answers helps: without it, 45 %." in page
+    assert "Not enough evidence: preferences help (45 % → 91 %)" in page
     for hidden in ("Preferences of other", "Position bias", "og-odds", "Control", "figures.csv"):
         assert hidden not in page
     part = client.get("/trust/", HTTP_HX_TARGET="figures")
@@ -85,9 +85,9 @@ def test_an_annotator_who_rated_reads_whether_the_scores_follow_theirs(client):
     ("base", "selected", "sentence"),
     [
         ("B" * 12, "", "It has not learned from your answers yet."),
-        ("A" * 12, "A" * 12, "learning from your answers made no clear difference"),
-        ("A" * 12, "B" * 12, "it does not decide as you would"),
-        ("A" * 12, "AB" * 6, "cannot be told from chance yet"),
+        ("A" * 12, "A" * 12, "preferences make no clear difference"),
+        ("A" * 12, "B" * 12, "less often than chance"),
+        ("A" * 12, "AB" * 6, "indistinguishable from chance"),
     ],
 )
 def test_an_annotator_reads_each_finding_in_a_sentence(client, base, selected, sentence):

@@ -53,13 +53,14 @@ def width(row, name):
 
 def test_trust_says_how_many_sessions_lack_and_draws_no_conclusion(viewer):
     stage, _ann = study()
-    assert "Yes, more than without preferences" in tight(viewer.get("/trust/"))
+    assert "Yes: preferences help" in tight(viewer.get("/trust/"))
     gather(stage, 4)
     page = tight(viewer.get("/trust/"))
-    assert "Too few sessions to tell: 100 % with preferences, 50 % without." in page
+    assert "Not enough evidence: without preferences 50 %, with them 100 %" in page
+    assert "too few sessions to tell." in page
     assert "On 48 unseen verdicts (24 comparisons)." in page
     assert TOO_FEW.format(6) in page
-    assert "Yes, more" not in page
+    assert "Yes:" not in page
     assert "Against the base judge" not in page
 
 
@@ -77,7 +78,7 @@ def test_a_base_judge_of_few_sessions_says_so_too(viewer):
     stage.label(ann, "ABAB")
     stage.tested(ann, None, base="AAAA")
     page = tight(viewer.get("/trust/"))
-    assert "Without preferences the judge agrees on 50 %" in page
+    assert "Not enough evidence: the judge agrees 50 %" in page
     assert TOO_FEW.format(6) in page
 
 

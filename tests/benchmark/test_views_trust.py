@@ -83,7 +83,7 @@ def test_the_answer_comes_in_words_with_its_numbers(viewer):
     study()
     page = text(viewer.get("/trust/"))
     # Selected: 10 of 11 comparisons right in both orders; base: the 5 that ann gave to B.
-    assert "Yes, more than without preferences: 91 % against 45 %." in page
+    assert "Not enough evidence: preferences help (45 % → 91 %), not clearly better than" in page
     assert "On 22 unseen verdicts (11 comparisons)" in page
     assert "Control: shuffled labels" in page
 
@@ -216,7 +216,7 @@ def test_a_run_under_way_says_so(viewer):
     stage.tested(ann, None, base="A--A", status="RUNNING")
     page = text(viewer.get("/trust/"))
     assert "4 judgments are missing" in page
-    assert "Without preferences the judge agrees on" in page
+    assert "This is the base judge; no preferences were applied yet." in page
 
 
 def test_calls_that_failed_are_named(viewer):
@@ -230,14 +230,14 @@ def test_calls_that_failed_are_named(viewer):
 def test_labels_edited_after_the_run_do_not_change_its_figures(viewer):
     _stage, ann, _run = study()
     ann.pairwiselabels.update(verdict="B")
-    assert "91 % against 45 %" in text(viewer.get("/trust/"))
+    assert "preferences help (45 % → 91 %)" in text(viewer.get("/trust/"))
 
 
 def test_htmx_gets_the_part_below_the_navigation(viewer):
     study()
     part = text(viewer.get("/trust/", headers={"HX-Request": "true", "HX-Target": "figures"}))
     assert "<html" not in part
-    assert "91 % against 45 %" in part
+    assert "preferences help (45 % → 91 %)" in part
 
 
 def test_another_dataset_drops_the_finer_choices(viewer):
@@ -322,7 +322,8 @@ def test_imported_verdicts_are_read_against_the_labels_in_the_tables(viewer):
     run.config = {}
     run.save()
     page = text(viewer.get("/trust/"))
-    assert "The recorded judge agrees on 67 %" in page
+    assert "Not enough evidence: the judge agrees 67 %" in page
+    assert "These are recorded verdicts" in page
 
 
 def test_scenarios_of_a_judge_without_preferences_have_no_columns_of_them(viewer):
@@ -403,7 +404,7 @@ def test_the_answer_is_of_the_weighted_vote_and_leads_to_its_rows(viewer):
     voted()
     page = text(viewer.get("/trust/"))
     # 11 of 12 by the vote, 1 of 12 by the set and by the base judge.
-    assert "Yes, more than without preferences: 92 % against 8 %." in page
+    assert "preferences help (8 % → 92 %)" in page
     assert "Weighted vote of several ways</a>" in page
     assert "The selected preferences alone:" in page
     assert "of=own" in page

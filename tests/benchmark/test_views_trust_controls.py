@@ -73,9 +73,9 @@ def test_the_best_rule_that_reads_nothing_is_named_with_the_result(viewer):
     assert "No judge: the response shown first" not in rows
     told = tight(page)
     assert "Best rule without a judge: always the shorter response," in told
-    assert "more than this judge" not in told  # as often as the judge: 9 of 12
+    assert "no better than always choosing the shorter response" in told  # 9 of 12, as the judge
     stage.tested(ann, run.parent, base="B" * 12, selected="AAAAA" + "B" * 7)
-    assert "more than this judge" in tight(rows_of(viewer, ann)[1])
+    assert "(the judge against it: -8 points," in tight(rows_of(viewer, ann)[1]).replace("−", "-")
     for of, agreeing in (("longer", 3), ("shorter", 9), ("first", 3)):
         found = viewer.get("/trust/rows/", {"annotator": ann.pk, "of": of}).context["found"]
         assert (found.run, found.counts["agrees"]) == (None, agreeing)
@@ -145,7 +145,7 @@ def test_a_run_by_a_generic_rubric_is_a_control_of_the_same_judge(viewer):
     assert "With a reference answer" not in rows
     assert page.context["scope"].run.id == run.pk
     assert f"{newest.pk} · " in page.content.decode()
-    assert "· Generic rubric</option>" in tight(page)
+    assert "· Generic rubric · 12 comparisons</option>" in tight(page)
 
 
 def test_a_permanent_link_shows_the_same_figures_after_later_runs(viewer):
@@ -157,7 +157,7 @@ def test_a_permanent_link_shows_the_same_figures_after_later_runs(viewer):
     by_rubric(stage, ann)
     before, page = rows_of(viewer, ann)
     told = unescape(tight(page))
-    assert "The latest suitable run; a later one will take its place." in told
+    assert "the one that covers most of this annotator's labels." in told
     link = "/trust/?" + page.context["query"]
     assert f'<a href="{link}">Permanent link to these figures</a>' in told
     assert "Newer runs exist" not in tight(viewer.get(link))
@@ -224,13 +224,13 @@ def test_a_judge_that_a_rule_beats_gets_no_plain_yes(viewer):
     stage.label(ann, "A" * 12, shown="ORIGINAL")
     parent = stage.distilled(ann)
     stage.tested(ann, parent, base="B" * 12, selected="A" * 12)
-    assert "Yes, more than without preferences: 100 % against 0 %." in tight(viewer.get("/trust/"))
+    assert "Not enough evidence: preferences help (0 % → 100 %), no better than" in tight(
+        viewer.get("/trust/")
+    )
     stage.tested(ann, parent, base="B" * 12, selected="A" * 11 + "B")
     told = tight(viewer.get("/trust/"))
-    assert (
-        "More than without preferences: 92 % against 0 %. But a simple rule without a judge" in told
-    )
-    assert "Yes, more" not in told
+    assert "preferences help (0 % → 92 %), no better than always choosing the" in told
+    assert "Yes:" not in told
 
 
 def test_a_run_over_unlabelled_comparisons_is_no_choice_and_says_what_it_is(viewer):
@@ -331,7 +331,11 @@ def test_an_annotator_is_not_shown_what_others_said(client):
     ann.save()
     client.force_login(ann)
     rows, _page = rows_of(client, ann)
-    assert set(rows) == {"Selected preferences", "Base judge, no preferences"}
+    assert set(rows) == {
+        "Selected preferences",
+        "Base judge, no preferences",
+        "No judge: the longer response",
+    }
 
 
 def test_every_control_is_shown_in_each_scenario_with_what_it_decided_there(viewer):

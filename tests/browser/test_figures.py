@@ -31,14 +31,14 @@ def study():
 def test_a_filter_changes_the_figures_and_the_address_without_a_new_page(open_page):
     study()
     page = open_page("/trust/", user=make_user(role="VIEWER"), viewport=WIDE)
-    expect(page.locator(".answer b")).to_contain_text("Yes, more than without preferences")
+    expect(page.locator(".answer b")).to_contain_text("Yes:")
     page.evaluate("window.kept = true")
     page.get_by_label("Annotator").select_option(label="bob")
-    expect(page.locator(".answer b")).to_contain_text("disagrees with the annotator")
+    expect(page.locator(".answer b")).to_contain_text("less often than chance")
     assert page.evaluate("window.kept")
     assert "annotator=" in page.url
     page.go_back()
-    expect(page.locator(".answer b")).to_contain_text("Yes, more than without preferences")
+    expect(page.locator(".answer b")).to_contain_text("Yes:")
 
 
 def test_the_word_that_tells_of_a_request_takes_no_line_while_there_is_none(open_page):
@@ -90,7 +90,7 @@ def test_a_number_leads_to_its_rows_and_back(open_page):
     page.get_by_role("link", name="disagrees").click()
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("navigation", name="Where you are").get_by_role("link", name="Trust").click()
-    expect(page.locator(".answer b")).to_contain_text("Yes, more than without preferences")
+    expect(page.locator(".answer b")).to_contain_text("Yes:")
 
 
 def test_tables_are_copied_and_charts_saved(open_page):

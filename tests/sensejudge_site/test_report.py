@@ -188,9 +188,25 @@ def test_ten_sessions_have_intervals():
     # Of what differs, the fourth is right and the third wrong: no gain, and no coin does worse.
     assert (row["gain"], row["gain_p"], row["gain_p_holm"]) == (0.0, 1.0, 1.0)
     assert row["gain_low"] < 0 < row["gain_high"]
-    heading, line = report("--dataset", "study").splitlines()[1:3]
+    heading, line = report("--dataset", "study").splitlines()[2:4]
     assert line[heading.index("selected") :].startswith("83% (")
     assert line[heading.index("     p") :].startswith(" 1.000")
+
+
+def test_the_report_begins_with_the_answer_of_trust():
+    stage = Stage.make(size=12)
+    ann = stage.rater("ann")
+    stage.label(ann, "AB" * 6)
+    stage.label(stage.rater("bob"), "AB" * 6)
+    stage.tested(ann, stage.distilled(ann), base="A" * 12, selected="A" * 12)
+    (found,) = json.loads(report("--dataset", "study", "--json"))["answers"]
+    assert (found["annotator"], found["verdict"]) == ("ann", "no")
+    assert found["sentence"] == (
+        "No: colleagues agree 100%, the judge 50%, preferences make no clear difference "
+        "(50% → 50%), no better than always choosing the longer response (50%), "
+        "indistinguishable from chance."
+    )
+    assert report("--dataset", "study").splitlines()[1] == f"ann: {found['sentence']}"
 
 
 def test_comparisons_of_one_session_are_one_unit():
@@ -218,7 +234,7 @@ def test_without_preferences_the_interval_stands_with_the_base_judge():
     (row,) = json.loads(report("--dataset", "study", "--json"))["rows"]
     assert row["base_low"] < row["base"] == 0.5 < row["base_high"]
     assert (row["selected"], row["low"], row["high"]) == (None, None, None)
-    heading, line = report("--dataset", "study").splitlines()[1:3]
+    heading, line = report("--dataset", "study").splitlines()[2:4]
     assert line[heading.index("base") :].startswith("50% (")
     assert line[heading.index("selected") :].startswith("- ")
 

@@ -190,6 +190,14 @@ def _fields(found: Report) -> dict[str, object]:
             for annotator, run in found.runs
         ],
         "seed": found.seed,
+        "answers": [
+            {
+                "annotator": annotator,
+                "verdict": answer.verdict.lower(),
+                "sentence": answer.sentence(share=_percent),
+            }
+            for annotator, answer in found.answers
+        ],
         "rows": [asdict(row) for row in found.rows],
         "controls": [asdict(row) for row in found.controls],
         "personal": [asdict(row) for row in found.personal],
@@ -238,6 +246,8 @@ def _lines(found: Report) -> Iterator[str]:
             if run.is_paper:
                 yield f"{annotator}: selected as by the paper's code; means over tied subsets"
         yield from kin_lines(families_of_runs(run.id for _annotator, run in found.runs))
+        for annotator, answer in found.answers:
+            yield f"{annotator}: {answer.sentence(share=_percent)}"
         names = max(len(_name(row)) for row in found.rows)
         yield (
             f"{'':<{names}}  {'n':>5}  {'base':<15}  {'selected':<15}  {'stands in':<21}  "

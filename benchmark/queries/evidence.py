@@ -119,13 +119,13 @@ def stand_in_cases(
 ) -> tuple[tuple[JudgedComparison, ...], ...]:
     """For each, the comparisons that it decided on. Three queries, however many there are.
 
-    A fourth finds the sessions of comparisons of which no label is left.
+    A fourth finds the places of comparisons of which no label is left.
     """
     runs = {each.run for each in stand_ins}
     plans, base = _plans(runs), _empty()
     judged = run_judgments(Q(run__in=runs))
     decided = {run: _own_decisions(judged[run], plans[run], base, rule) for run in runs}
-    sessions = sessions_of(
+    places = places_of(
         chain.from_iterable(each.labels for each in stand_ins),
         (
             comparison
@@ -136,20 +136,28 @@ def stand_in_cases(
         ),
     )
     return tuple(
-        tuple(
-            _stand_in_cases(each, plans[each.run].scenarios, decided[each.run], sessions=sessions)
-        )
+        tuple(_stand_in_cases(each, plans[each.run].scenarios, decided[each.run], places))
         for each in stand_ins
     )
 
 
-def sessions_of(labels: Iterable[HumanLabel], asked: Iterable[int]) -> Mapping[int, int | None]:
-    """By comparison, its session: as the labels have it, else by a query."""
-    found = {label.comparison: label.session for label in labels}
+class Place(NamedTuple):
+    """Where a comparison stands now: its scenario may have been renamed since a run."""
+
+    scenario: str
+    session: int | None
+
+
+def places_of(labels: Iterable[HumanLabel], asked: Iterable[int]) -> Mapping[int, Place]:
+    """Returns the place of each comparison: as the labels have it, else by a query."""
+    found = {label.comparison: Place(label.scenario, label.session) for label in labels}
     missing = sorted(set(asked) - found.keys())
     for start in range(0, len(missing), _COMPARISONS_A_QUERY):
         some = Comparison.objects.filter(pk__in=missing[start : start + _COMPARISONS_A_QUERY])
-        found.update(some.values_list("pk", "turn__session_id"))
+        for key, scenario, session in some.values_list(
+            "pk", "turn__session__scenario__name", "turn__session_id"
+        ):
+            found[key] = Place(scenario, session)
     return found
 
 
@@ -157,12 +165,11 @@ def _stand_in_cases(
     each: StandIn,
     plans: Sequence[AppliedPlan],
     heard: _Heard,
-    *,
-    sessions: Mapping[int, int | None],
+    places: Mapping[int, Place],
 ) -> Iterator[JudgedComparison]:
     if plans and not each.against:
         asked = [
-            (comparison, plan.scenario, winner)
+            (comparison, places[comparison].scenario, winner)
             for plan in plans
             for comparison, winner in plan.winners
         ]
@@ -182,7 +189,7 @@ def _stand_in_cases(
                 verdict,
                 decisions,
                 each.annotator,
-                session=sessions.get(comparison),
+                session=places[comparison].session,
                 shown=_on(comparison, heard.shown),
                 shares=_on(comparison, heard.shares),
             )
@@ -245,14 +252,14 @@ def cases_of(
         for comparison, winner in plan.winners
         if comparison not in without
     ]
-    sessions = sessions_of(labels, (comparison for comparison, _plan, _winner in cases))
+    places = places_of(labels, (comparison for comparison, _plan, _winner in cases))
     return tuple(
         JudgedComparison(
             comparison,
-            plan.scenario,
+            places[comparison].scenario,
             winner,
             _on(comparison, decided),
-            session=sessions.get(comparison),
+            session=places[comparison].session,
             shown=_on(comparison, heard.shown),
             shares=_on(comparison, heard.shares),
             in_place=plan.selected == (plan.base,),

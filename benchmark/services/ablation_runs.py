@@ -21,7 +21,7 @@ from benchmark.core.ablation import RUN_KIND, AblationRow, Vary, ablation_row
 from benchmark.core.accuracy import Judged
 from benchmark.models import VerificationReport
 from benchmark.queries.ablations import KIND
-from benchmark.queries.evidence import sessions_of
+from benchmark.queries.evidence import Place, places_of
 from benchmark.queries.judgments import run_judgments
 from benchmark.services.ablations import (
     AblationStep,
@@ -382,9 +382,9 @@ def _judged_variants(
             if run is not None:
                 found.append((variant, run))
     shared = _shared_tests([variant for variant, _run in found])
-    sessions = sessions_of((), shared)
+    places = places_of((), shared)
     for variant, run in found:
-        yield VariantJudged(variant, run.pk, list(_judged(run, variant, shared, sessions)))
+        yield VariantJudged(variant, run.pk, list(_judged(run, variant, shared, places)))
 
 
 def _rows(annotator: str, variants: Sequence[VariantJudged]) -> Iterator[AblationRow]:
@@ -430,7 +430,7 @@ def _judged(
     run: JudgeRun,
     variant: AblationVariant,
     shared: set[int],
-    sessions: Mapping[int, int | None],
+    places: Mapping[int, Place],
 ) -> Iterator[Judged]:
     plans = distil_plans(variant.distillation.config)
     memberships = [
@@ -444,7 +444,9 @@ def _judged(
     for each in plans:
         for comparison, winner in each.test_winners:
             if comparison in shared and comparison in decided:
-                yield Judged(comparison, winner, decided[comparison], session=sessions[comparison])
+                yield Judged(
+                    comparison, winner, decided[comparison], session=places[comparison].session
+                )
 
 
 def units_resting(run: JudgeRun, again: Sequence[RunUnit]) -> list[RunUnit]:

@@ -450,3 +450,15 @@ def test_rows_of_what_stands_in_say_that_their_figure_is_a_mean(viewer):
     run.save()
     for of in ("selected", "own"):
         assert "mean over 2 sets of preferences" in text(viewer.get(f"/trust/rows/?of={of}"))
+
+
+def test_a_scenario_that_was_renamed_since_the_run_goes_by_its_new_name(viewer):
+    stage, _ann, _run = study()
+    scenario = stage.scenarios[1]
+    scenario.name = "Programming"
+    scenario.save()
+    page = text(viewer.get("/trust/"))
+    assert "Programming" in page
+    assert "Code" not in page
+    rows = viewer.get(f"{ROWS}?of=base&scenario={scenario.pk}")
+    assert rows.status_code == 200

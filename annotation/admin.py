@@ -7,22 +7,28 @@ from typing import Any, Final
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm
 from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.numbers import number_in
+from annotation.core.study_rules import UNTOUCHED
 from annotation.models import (
     AnnotatorProfile,
     AuditEvent,
     Claim,
     Dataset,
     GoldLabel,
+    GoldSource,
     PairwiseLabel,
     Participation,
     Role,
@@ -33,6 +39,7 @@ from annotation.models import (
     User,
 )
 from annotation.queries.datasets import known_users, written
+from annotation.queries.studies import is_touched
 
 admin.site.unregister(Group)  # roles say what one may do
 admin.site.site_header = _("SenseJudge administration")
@@ -62,7 +69,27 @@ class StorableDecoder(json.JSONDecoder):
         return read
 
 
-JSON_FIELDS: Final[Any] = {models.JSONField: {"decoder": StorableDecoder}}
+class SameKindField(forms.JSONField):
+    """JSON of the kind that its column begins with: an object, or a list."""
+
+    def clean(self, value: Any) -> Any:
+        """The value; an empty one of the kind for nothing.
+
+        Raises:
+            ValidationError: it is no JSON, or of another kind.
+        """
+        empty = self.initial()
+        cleaned = super().clean(value)
+        if cleaned in self.empty_values:
+            return empty
+        if type(cleaned) is not type(empty):
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        return cleaned
+
+
+JSON_FIELDS: Final[Any] = {
+    models.JSONField: {"form_class": SameKindField, "decoder": StorableDecoder}
+}
 """For `formfield_overrides` of every admin whose rows may be changed."""
 
 
@@ -90,6 +117,36 @@ class ReadOnlyAdmin(admin.ModelAdmin[Any]):
         return self.has_view_permission(request)
 
 
+class DeletedOnPages(admin.ModelAdmin[Any]):
+    """Rows that the console deletes as the pages do: it leads to the page that asks, or nowhere.
+
+    Labels and runs hold on to most rows, so that deleting them here would fail, or take with it
+    what nobody named.
+    """
+
+    def delete_page(self, row: Any) -> str:  # noqa: ARG002
+        """The address of the page that deletes a row; "" if none does."""
+        return ""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """One row at a time, and only if a page deletes it."""
+        if obj is None or not self.has_change_permission(request, obj):
+            return False
+        return bool(self.delete_page(obj))
+
+    def delete_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        extra_context: dict[str, Any] | None = None,  # noqa: ARG002
+    ) -> HttpResponse:
+        """Lead to the page."""
+        row = self.get_object(request, unquote(object_id))
+        if row is None or not self.has_delete_permission(request, row):
+            raise PermissionDenied
+        return redirect(self.delete_page(row))
+
+
 class NewUserForm(AdminUserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
     """A new user with a role."""
 
@@ -103,10 +160,12 @@ class ProfileInline(admin.StackedInline[AnnotatorProfile, User]):
 
     model = AnnotatorProfile
     extra = 0
+    can_delete = False
+    formfield_overrides = JSON_FIELDS
 
 
 @admin.register(User)
-class UserAdmin(StockUserAdmin):  # type: ignore[type-arg]  # our user has no groups
+class UserAdmin(DeletedOnPages, StockUserAdmin):  # type: ignore[type-arg]  # without groups
     """People and imported raters. Managers see and make annotators and viewers only."""
 
     add_form = NewUserForm
@@ -149,10 +208,11 @@ class ScenarioInline(admin.TabularInline[Scenario, Dataset]):
 
     model = Scenario
     extra = 0
+    can_delete = False
 
 
 @admin.register(Dataset)
-class DatasetAdmin(admin.ModelAdmin[Dataset]):
+class DatasetAdmin(DeletedOnPages):
     """Datasets; their rows come by import."""
 
     list_display = ("name", "slug", "simulated", "session_count", "created_at", "archived_at")
@@ -166,6 +226,12 @@ class DatasetAdmin(admin.ModelAdmin[Dataset]):
         """Deleted ones too, with the number of sessions in one query."""
         rows = Dataset.with_staged.filter(staged_at__isnull=True).order_by("pk")
         return rows.annotate(sessions_in_all=Count("sessions"))
+
+    def delete_page(self, row: Dataset) -> str:
+        """Its own page, which archives it."""
+        if row.archived_at is not None:
+            return ""
+        return reverse("annotation:dataset", args=[row.slug]) + "#delete"
 
     @admin.display(description=_("sessions"))
     def session_count(self, row: Dataset) -> int:
@@ -187,6 +253,7 @@ class ParticipationInline(admin.TabularInline[Participation, Study]):
 
     model = Participation
     extra = 0
+    can_delete = False
     autocomplete_fields = ("annotator",)
     fields = (
         "annotator",
@@ -207,8 +274,15 @@ class ParticipationInline(admin.TabularInline[Participation, Study]):
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
+_CHANGED_ON_PAGES: Final = (
+    *("kind", "status", "dataset", "seed"),
+    *(name for name in UNTOUCHED if name != "sample"),
+)
+"""Items are chosen by these and answers given under them; closing asks first."""
+
+
 @admin.register(Study)
-class StudyAdmin(admin.ModelAdmin[Study]):
+class StudyAdmin(DeletedOnPages):
     """Studies and their rules."""
 
     list_display = ("name", "kind", "status", "dataset", "overlap", "created_at")
@@ -220,11 +294,21 @@ class StudyAdmin(admin.ModelAdmin[Study]):
         "guidelines_version",
         "consent",
         "quiz",
+        "selection",
         "created_by",
         "created_at",
     )  # each has a page of its own, which keeps what annotators read and agreed to
     inlines = (ParticipationInline,)
     formfield_overrides = JSON_FIELDS
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Of a study that is there, also what its pages change with all that hangs on it."""
+        own = tuple(super().get_readonly_fields(request, obj))
+        return own if obj is None else (*own, *_CHANGED_ON_PAGES)
+
+    def delete_page(self, row: Study) -> str:
+        """Its own page, if it is a draft that nobody has begun."""
+        return "" if is_touched(row) else reverse("annotation:study", args=[row.slug])
 
     def save_model(self, request: HttpRequest, obj: Study, form: Any, change: bool) -> None:  # noqa: FBT001
         """Remember who made a study."""
@@ -297,13 +381,21 @@ class SatisfactionLabelAdmin(ReadOnlyAdmin):
 
 
 @admin.register(GoldLabel)
-class GoldLabelAdmin(admin.ModelAdmin[GoldLabel]):
+class GoldLabelAdmin(DeletedOnPages):
     """Answers held to be right."""
 
     list_display = ("id", "comparison", "response", "session", "verdict", "score", "source")
     list_filter = ("source",)
     raw_id_fields = ("comparison", "response", "session", "created_by")
     formfield_overrides = JSON_FIELDS
+
+    def delete_page(self, row: GoldLabel) -> str:
+        """The page on which managers withdraw what they marked themselves."""
+        number = row.comparison_id or row.response_id
+        if row.source != GoldSource.MANAGER or number is None:
+            return ""
+        kind = "comparison" if row.comparison_id else "response"
+        return reverse("annotation:gold", args=[kind, number])
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GoldLabel]:
         """Without what an import is still writing."""

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.admin import JSON_FIELDS, ReadOnlyAdmin
+from annotation.admin import JSON_FIELDS, DeletedOnPages, ReadOnlyAdmin
 from annotation.core.refusals import Refused
 from annotation.models import User
 from judging.forms.endpoints import EndpointForm
@@ -28,7 +28,7 @@ from judging.services.endpoints import save_endpoint
 
 
 @admin.register(ModelEndpoint)
-class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
+class ModelEndpointAdmin(DeletedOnPages):
     """Endpoints (admins only): the key itself stays in the environment."""
 
     form = EndpointForm

@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from urllib.parse import urlencode
 
 import pytest
+from axes.models import AccessAttempt
 from django.contrib.admin import site
 from django.db import models
 from django.db.utils import OperationalError
 from django.urls import reverse
+from django.utils import timezone
+from knox.models import AuthToken
 
+from annotation.models import AnnotatorProfile, Dataset, GoldLabel, Study
 from sensejudge_site.admin_site import CheckedChangeList
 from tests import factory
 
@@ -78,3 +82,66 @@ def test_a_fault_that_is_no_filter_s_stays_one(client, monkeypatch, query, fault
     monkeypatch.setattr(CheckedChangeList.__base__, "get_results", fail)
     with pytest.raises((ValueError, OperationalError)):
         client.get(f"/admin/annotation/study/{query}")
+
+
+def one_row_of_each():
+    """Rows that people hold on to, and such as a page deletes."""
+    dataset = factory.make_dataset()
+    comparison = factory.make_comparison(
+        factory.make_turn(factory.make_session(factory.make_scenario(dataset)))
+    )
+    factory.make_label(comparison, study=factory.make_study(dataset))
+    factory.make_study(dataset, status="DRAFT")
+    factory.make_run(dataset, endpoint=factory.make_endpoint())
+    AnnotatorProfile.objects.create(user=factory.make_user())
+    for source in ("MANAGER", "DATASET"):
+        GoldLabel.objects.create(comparison=comparison, verdict="A", source=source)
+    AuthToken.objects.create(user=factory.make_user())
+    AccessAttempt.objects.create(username="x", failures_since_start=1)
+
+
+def deleted_by(client, address):
+    """Where deleting a row leads, or what it leaves."""
+    answer = client.get(address)
+    if answer.status_code == 200:
+        answer = client.post(address, {"post": "yes"})
+    return answer.status_code, answer.headers.get("Location", "")
+
+
+@pytest.mark.parametrize("role", ["ADMIN", "MANAGER"])
+def test_the_console_deletes_what_the_pages_do_and_nothing_that_must_fail(client, rf, role):
+    one_row_of_each()
+    request = rf.get("/")
+    request.user = factory.make_user(role=role)
+    client.force_login(request.user)
+    found = {}
+    for model, admin in site._registry.items():
+        named = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        if not admin.has_view_permission(request):
+            continue
+        page = client.get(reverse(f"{named}_changelist")).content.decode()
+        held = "delete_selected" in page
+        assert held == (model._meta.app_label in {"knox", "axes"} and model.objects.exists()), model
+        for row in admin.get_queryset(request):
+            page = client.get(reverse(f"{named}_change", args=[row.pk])).content.decode()
+            assert "-DELETE" not in page, model
+            if not admin.has_delete_permission(request, row):
+                continue
+            status, place = deleted_by(client, reverse(f"{named}_delete", args=[row.pk]))
+            assert status == 302
+            found.setdefault(model._meta.model_name, []).append(place)
+            if model._meta.app_label == "annotation":
+                assert 'class="danger"' in client.get(place.partition("#")[0]).content.decode()
+    dataset = Dataset.objects.get(studies__isnull=False, studies__status="OPEN")
+    draft = Study.objects.get(status="DRAFT")
+    gold = GoldLabel.objects.get(source="MANAGER")
+    assert found.pop("study") == [f"/studies/{draft.slug}/"]
+    assert found.pop("goldlabel") == [f"/gold/comparison/{gold.comparison_id}/"]
+    assert f"/datasets/{dataset.slug}/#delete" in found.pop("dataset")
+    assert set(found) <= {"authtoken", "accessattempt"}
+
+
+def test_a_dataset_that_was_deleted_is_not_deleted_again(client):
+    client.force_login(factory.make_user(role="MANAGER"))
+    dataset = factory.make_dataset(archived_at=timezone.now())
+    assert client.get(f"/admin/annotation/dataset/{dataset.pk}/delete/").status_code == 403

@@ -23,6 +23,12 @@ REPEAT_GAPS: Final = {StudyKind.PAIRWISE: 10, StudyKind.SATISFACTION: 4}
 """How many items of an annotator a repeat comes after its first, at least: the 10th pair after it,
 or the 4th conversation, which is long enough to read. Where a person talks, nothing is repeated."""
 
+
+def gap_of(kind: StudyKind) -> int:
+    """The least distance of a repeat from its first; that of pairs where nothing is repeated."""
+    return REPEAT_GAPS.get(kind, REPEAT_GAPS[StudyKind.PAIRWISE])
+
+
 _LONGEST: Final = 3
 """A planned repeat comes at most so many times the smallest gap after its first, where one fits."""
 

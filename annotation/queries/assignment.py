@@ -13,7 +13,7 @@ from django.db.models import Model
 
 from annotation.core.assignment import Progress
 from annotation.core.choices import Order, StudyKind, Verdict
-from annotation.core.hidden_items import REPEAT_GAPS
+from annotation.core.hidden_items import gap_of
 from annotation.core.labelling import FinishedItem, PastOrder, answer_of
 from annotation.models import (
     Claim,
@@ -158,9 +158,17 @@ _FINISHED_BEFORE: Final = f"{_FINISHED_WHERE} AND claim.finished_at < %(before)s
 _FINISHED_ITEM: Final = (
     f"{_FINISHED_WHERE} AND claim.finished_at IS NOT NULL AND claim.item_id = %(item)s"
 )
-_FINISHED_LIST: Final = f"""SELECT COALESCE(item.repeat_of_id, item.id), {_FINISHED_COLUMNS}
-{_FINISHED_FROM} AND claim.state IN ('DONE', 'SKIPPED')
+_FINISHED_LIST: Final = f"""{_FINISHED_WHERE} AND claim.state IN ('DONE', 'SKIPPED')
 ORDER BY claim.finished_at DESC, claim.id DESC LIMIT %(most)s"""
+# Of every state: what was given back after a repeat came still stands between it and its first.
+_LATELY_GIVEN: Final = """AND claim.state IN ('DONE', 'SKIPPED') AND claim.id IN (SELECT id FROM (
+    SELECT own.id FROM annotation_claim own
+    JOIN annotation_studyitem given ON given.id = own.item_id
+    WHERE own.annotator_id = %(annotator)s AND given.study_id = %(study)s
+    ORDER BY own.claimed_at DESC, own.id DESC LIMIT %(most)s
+) lately)
+ORDER BY claim.finished_at DESC, claim.id DESC"""
+_FINISHED_LATELY: Final = f"{_FINISHED_WHERE} {_LATELY_GIVEN}"
 
 _SKIPPED_AND_FREE: Final = """
 SELECT claim.item_id
@@ -389,10 +397,16 @@ def own_claim_on(item: int, study: Study, annotator_id: int) -> Claim | None:
 def last_finished(
     study: Study, annotator_id: int, before: datetime | None = None
 ) -> FinishedItem | None:
-    """The item that the annotator answered or skipped last (before a moment)."""
+    """The item that the annotator answered or skipped last (before a moment).
+
+    While repeats are hidden, only as far back as `finished_items` goes.
+    """
+    if withholds(study) and before is not None:
+        found = (row for row in _finished_lately(study, annotator_id) if moment_of(row[2]) < before)
+        return next((_finished(*row) for row in found), None)
     own: dict[str, Any] = {"study": study.pk, "annotator": annotator_id}
-    found = rows_of(_FINISHED_BEFORE, **own, before=before) if before else rows_of(_FINISHED, **own)
-    return _finished(*found[0]) if found else None
+    rows = rows_of(_FINISHED_BEFORE, **own, before=before) if before else rows_of(_FINISHED, **own)
+    return _finished(*rows[0]) if rows else None
 
 
 def finished_item(study: Study, annotator_id: int, item: int) -> FinishedItem | None:
@@ -404,19 +418,19 @@ def finished_item(study: Study, annotator_id: int, item: int) -> FinishedItem | 
 def finished_items(study: Study, annotator_id: int) -> list[FinishedItem]:
     """The items that the annotator answered or skipped, newest first.
 
-    While repeats are hidden, so few that none stands beside the first answer to it: as many as are
-    given out in between, or fewer where some of these were given back.
+    While repeats are hidden, only those among the last items that were given, fewer than a repeat
+    comes after its first: the first answer is listed neither while its repeat is answered, nor
+    just before, nor ever after.
     """
-    hides = withholds(study)
-    most = REPEAT_GAPS[StudyKind(study.kind)] if hides else _LISTED_AT_MOST
-    listed: list[FinishedItem] = []
-    firsts = set()
-    for first, *row in rows_of(_FINISHED_LIST, study=study.pk, annotator=annotator_id, most=most):
-        if hides and first in firsts:
-            break
-        firsts.add(first)
-        listed.append(_finished(*row))
-    return listed
+    if withholds(study):
+        return [_finished(*row) for row in _finished_lately(study, annotator_id)]
+    own = {"study": study.pk, "annotator": annotator_id, "most": _LISTED_AT_MOST}
+    return [_finished(*row) for row in rows_of(_FINISHED_LIST, **own)]
+
+
+def _finished_lately(study: Study, annotator_id: int) -> list[tuple[Any, ...]]:
+    most = gap_of(StudyKind(study.kind)) - 1
+    return rows_of(_FINISHED_LATELY, study=study.pk, annotator=annotator_id, most=most)
 
 
 def open_skips(study: Study, annotator_id: int, now: datetime) -> list[int]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from annotation.core.choices import StudyKind
-from annotation.core.hidden_items import REPEAT_GAPS, ShownItem, due_repeat, left_repeats
+from annotation.core.hidden_items import ShownItem, due_repeat, gap_of, left_repeats
 from annotation.models import ItemKind, Study
 from annotation.queries.sql import rows_of
 
@@ -103,7 +103,7 @@ def left_at_the_end(study: Study, annotator_id: int, now: datetime) -> list[int]
     One statement.
     """
     rows = _given(_GIVEN, study, annotator_id, now)
-    return left_repeats(_as_given(rows), gap=REPEAT_GAPS[StudyKind(study.kind)])
+    return left_repeats(_as_given(rows), gap=gap_of(StudyKind(study.kind)))
 
 
 def own_states(study: Study, annotator_id: int) -> dict[tuple[str, bool], int]:

@@ -96,20 +96,27 @@ def test_a_rated_conversation_is_listed(client, annotator):
     assert "Rated" in text
 
 
-def test_no_hidden_repeat_stands_beside_the_first_answer_to_it(client, annotator):
-    study = make_repeat_study([annotator], items=12)
-    items = label(study, annotator, *[Answer.FIRST] * 13)
+def test_the_first_answer_is_listed_neither_beside_its_repeat_nor_when_that_comes(
+    client, annotator
+):
+    study = make_repeat_study([annotator], items=10)  # the repeat is the 10th after its first
     repeat = study.items.get(kind="REPEAT")
-    assert repeat.pk in items
-    seen = listed(client.get(answers_url(study)))
-    assert seen == items[:-11:-1]
-    assert repeat.repeat_of_id not in seen or repeat.pk not in seen
+    items = []
+    for number in range(11):
+        now = NOW + timedelta(minutes=number)
+        task = next_task(study=study.slug, annotator=annotator, now=now)
+        seen = {task.place.item, *listed(client.get(answers_url(study)))}
+        assert not {repeat.pk, repeat.repeat_of_id} <= seen
+        items.append(task.place.item)
+        answer(study, task, annotator, Answer.FIRST, now=now)
+    assert (items[0], items[-1]) == (repeat.repeat_of_id, repeat.pk)
+    assert listed(client.get(answers_url(study))) == items[:-10:-1]
     study.status = StudyStatus.CLOSED
     study.save()
     assert listed(client.get(answers_url(study))) == items[::-1]
 
 
-def test_the_list_ends_before_the_first_answer_where_items_in_between_were_given_back(
+def test_the_first_answer_stays_off_the_list_where_items_in_between_were_given_back(
     client, annotator
 ):
     study = make_repeat_study([annotator], items=12)
@@ -119,9 +126,20 @@ def test_the_list_ends_before_the_first_answer_where_items_in_between_were_given
     back = Claim.objects.filter(item__in=between[:3])
     back.update(state=ClaimState.RELEASED, slot=None, finished_at=None)
     seen = listed(client.get(answers_url(study)))
-    newest = [item for item in items[::-1] if item not in between[:3]]
-    assert seen == newest[: newest.index(repeat.repeat_of_id)]
+    assert repeat.repeat_of_id not in seen
     assert repeat.pk in seen
+
+
+def test_the_way_back_item_by_item_ends_where_the_list_does(client, annotator):
+    study = make_repeat_study([annotator], items=12)
+    items = label(study, annotator, *[Answer.FIRST] * 13)
+    reached, item = [], items[-1]
+    while item is not None:
+        reached.append(item)
+        page = client.get(url("item", study, study.items.get(pk=item)))
+        previous = page.context["task"].place.previous
+        item = previous and previous.item
+    assert reached == listed(client.get(answers_url(study))) == items[:-10:-1]
 
 
 def test_the_list_is_for_those_in_the_study(client, annotator):

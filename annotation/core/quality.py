@@ -234,6 +234,11 @@ def measured(
     return [Measured(each, hit=True) for each in given if not each.repeat]
 
 
+def is_right(value: Verdict | int, gold: Verdict | int) -> bool:
+    """Whether an answer counts as right by a gold answer: the same verdict, or a score near it."""
+    return _alike(value, gold, QualityMeasure.GOLD)
+
+
 def _alike(value: Verdict | int, said: Verdict | int, figure: QualityMeasure) -> bool:
     """Whether two answers are the same; of scores, near is enough where the figure is not exact."""
     if isinstance(value, Verdict) or isinstance(said, Verdict):

@@ -88,6 +88,9 @@ REFUSAL_TEXTS: Final = {
     "account:name-taken": gettext_noop(
         "This name is taken, or looks like one that is. Choose another."
     ),
+    "adjudication:changes-gold": gettext_noop(
+        "This decision would change a gold answer that the dataset came with. Confirm the change."
+    ),
     "adjudication:decided-meanwhile": gettext_noop(
         "Someone else has decided this item in the meantime. Review their decision first."
     ),

@@ -103,6 +103,7 @@ class DecisionForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
     )
     replaces = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)
+    over = forms.CharField(required=False, max_length=10, widget=forms.HiddenInput)
 
     def __init__(
         self, data: QueryDict | None = None, *, kind: TargetKind, stands: Decision | None
@@ -125,6 +126,13 @@ class DecisionForm(forms.Form):
             return datetime.fromisoformat(self.cleaned_data["replaces"])
         except ValueError:
             return None
+
+    def clean_over(self) -> Verdict | int | None:
+        """The stored gold answer that the decision may change, as the page named it."""
+        named: str = self.cleaned_data["over"]
+        if named.isdigit():
+            return int(named)
+        return Verdict(named) if named in set(Verdict) else None
 
     def shown(self, answer: object) -> str:
         """How an answer reads."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -23,16 +24,19 @@ from annotation.core.labelling import (
     TargetKind,
     answer_of,
 )
+from annotation.core.quality import PRECEDENCE, is_right
 from annotation.core.refusals import Refused
 from annotation.models import (
     Comparison,
     GoldLabel,
     GoldSource,
+    ItemKind,
     PairwiseLabel,
     Response,
     SatisfactionLabel,
     Session,
     Study,
+    StudyItem,
 )
 from annotation.queries.labelling import (
     DatasetOption,
@@ -41,6 +45,7 @@ from annotation.queries.labelling import (
     original_line,
     read_answers,
 )
+from annotation.queries.quality import gold_rows
 from annotation.queries.targets import TargetRow, target_keys, target_rows, turn_key
 
 SEED: Final = 42
@@ -71,7 +76,7 @@ class AdjudicationQueue:
         studies: Short and shown names of the dataset's studies.
         disputed: Items on which annotators disagree.
         decided: Those of them that are decided.
-        page: The rows.
+        page: The rows: item, answers, whether it is decided, whether it came with a gold answer.
     """
 
     question: AdjudicationQuestion
@@ -80,7 +85,7 @@ class AdjudicationQueue:
     studies: tuple[tuple[str, str], ...]
     disputed: int
     decided: int
-    page: Page[tuple[TargetRow, ValueCounts, bool]]
+    page: Page[tuple[TargetRow, ValueCounts, bool, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,25 @@ class Decision:
     answer: Answer | int
     rationale: str
     decided_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedGold:
+    """What a decision does to the gold answer that a dataset came with.
+
+    Attributes:
+        value: The answer, as stored; `answer`: as this page shows it.
+        answers: Answers of annotators to the item as a gold item of a study.
+        right: How many of them are right now; `right_then`: under the decision.
+        annotators: How many annotators gave them.
+    """
+
+    value: Verdict | int
+    answer: Answer | int
+    answers: int
+    right: int
+    right_then: int
+    annotators: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +135,7 @@ class DisputedItem:
         tally: Answers and how many gave them, in an order of the item's own.
         annotators: How many answered.
         decision: What stands, if anything.
+        gold: Where the gold answer comes from that holds besides; "" where there is none.
     """
 
     target: Target
@@ -127,6 +152,7 @@ class DisputedItem:
     tally: tuple[tuple[Answer | int, int], ...]
     annotators: int
     decision: Decision | None
+    gold: str
 
 
 def adjudication_queue(question: AdjudicationQuestion, *, page: int | str = 1) -> AdjudicationQueue:
@@ -137,17 +163,17 @@ def adjudication_queue(question: AdjudicationQuestion, *, page: int | str = 1) -
     """
     resolved, dataset, options = _resolved(question)
     studies: tuple[tuple[str, str], ...] = ()
-    rows: list[tuple[ValueCounts, bool]] = []
+    rows: list[tuple[ValueCounts, bool, bool]] = []
     if dataset is not None:
         found = Study.objects.filter(dataset=dataset.id).order_by("name", "pk")
         studies = tuple(found.values_list("slug", "name"))
         rows = _ordered(resolved, dataset)
-    disputed = [decided for tally, decided in rows if tally.disputed]
-    listed = [(tally, decided) for tally, decided in rows if _is_in(resolved.part, tally, decided)]
+    disputed = [decided for tally, decided, _gold in rows if tally.disputed]
+    listed = [row for row in rows if _is_in(resolved.part, *row[:2])]
     paginator = Paginator(listed, ROWS_A_PAGE)
     chosen = paginator.get_page(page)
-    known = target_rows(tally.target for tally, _decided in chosen)
-    shown = [(known[tally.target], tally, decided) for tally, decided in chosen]
+    known = target_rows(tally.target for tally, *_marks in chosen)
+    shown = [(known[tally.target], tally, decided, gold) for tally, decided, gold in chosen]
     return AdjudicationQueue(
         question=resolved,
         dataset=dataset,
@@ -167,7 +193,7 @@ def next_to_decide(question: AdjudicationQuestion) -> Target | None:
     """
     resolved, dataset, _options = _resolved(question)
     rows = _ordered(resolved, dataset) if dataset else []
-    return next((tally.target for tally, done in rows if tally.disputed and not done), None)
+    return next((tally.target for tally, done, _gold in rows if tally.disputed and not done), None)
 
 
 def disputed_item(target: Target, *, study: str = "") -> DisputedItem | None:
@@ -181,6 +207,8 @@ def disputed_item(target: Target, *, study: str = "") -> DisputedItem | None:
         TargetKind.RESPONSE: _response,
         TargetKind.SESSION: _session,
     }[target.kind](target.id, order)
+    gold = gold_rows(target)
+    other = _other_gold(gold)
     counted = Counter(_shown(value, order) for value in given.values())
     session: Session = texts.pop("session")
     return DisputedItem(
@@ -193,7 +221,8 @@ def disputed_item(target: Target, *, study: str = "") -> DisputedItem | None:
         task_context=session.task_context,
         tally=tuple(shuffled(sorted(counted.items(), key=str), target, seed=SEED)),
         annotators=len(given),
-        decision=_decision(target, order),
+        decision=_decision(gold, order),
+        gold=other[0] if other else "",
         **texts,
     )
 
@@ -210,6 +239,63 @@ def given_answers(target: Target, *, study: str = "") -> dict[int, Verdict | int
     for annotator, value in labels.order_by("pk").values_list("annotator", column):
         given.setdefault(annotator, Verdict(value) if pair else value)
     return given
+
+
+def changed_gold(target: Target, decision: Verdict | int) -> ChangedGold | None:
+    """Returns the gold answer that a first decision would replace; None if it replaces none.
+
+    A decision outranks what the dataset came with, and a manager's own answer outranks it.
+    """
+    rows = gold_rows(target)
+    found = _other_gold(rows)
+    if found is None or found[0] == GoldSource.MANAGER or found[1] == decision:
+        return None
+    if any(row.source == GoldSource.ADJUDICATION for row in rows):
+        return None
+    value = found[1]
+    given = _answers_as_gold(target)
+    return ChangedGold(
+        value=value,
+        answer=_shown(value, shown_order(target, seed=SEED)),
+        answers=len(given),
+        right=sum(is_right(said, value) for _annotator, said, _allowed in given),
+        right_then=sum(
+            is_right(said, decision)
+            for _annotator, said, ties in given
+            if ties or decision != Verdict.TIE
+        ),
+        annotators=len({annotator for annotator, _said, _allowed in given}),
+    )
+
+
+def _other_gold(rows: Iterable[GoldLabel]) -> tuple[str, Verdict | int] | None:
+    """The gold answer of an item that holds, decisions apart, with its source."""
+    others = [row for row in rows if row.source != GoldSource.ADJUDICATION]
+    gold = min(others, key=lambda row: PRECEDENCE.index(row.source), default=None)
+    return None if gold is None else (gold.source, _value(gold))
+
+
+def _value(gold: GoldLabel) -> Verdict | int:
+    return Verdict(gold.verdict) if gold.verdict else gold.score or 0
+
+
+def _answers_as_gold(target: Target) -> list[tuple[int, Verdict | int, bool]]:
+    """First answers to an item in studies that have it as gold: who, what, whether ties count."""
+    if target.kind is TargetKind.SESSION:
+        return []
+    pair = target.kind is TargetKind.COMPARISON
+    model: Any = PairwiseLabel if pair else SatisfactionLabel
+    named = {"comparison": target.id} if pair else {"session__turns__responses": target.id}
+    items = StudyItem.objects.filter(kind=ItemKind.GOLD, **named)
+    labels = model.objects.filter(
+        **{target.kind.value: target.id}, repeat_index=0, study__in=items.values("study")
+    )
+    column = "verdict" if pair else "score"
+    rows = labels.order_by("pk").values_list("annotator", column, "study__allow_tie")
+    return [
+        (annotator, Verdict(value) if pair else value, not pair or ties)
+        for annotator, value, ties in rows
+    ]
 
 
 def _is_in(part: QueuePart, tally: ValueCounts, decided: object) -> bool:
@@ -237,8 +323,11 @@ def _resolved(
 
 def _ordered(
     question: AdjudicationQuestion, dataset: DatasetOption
-) -> list[tuple[ValueCounts, bool]]:
-    """Every item with several annotators and whether it is decided, the most disputed first."""
+) -> list[tuple[ValueCounts, bool, bool]]:
+    """Every item with several annotators, the most disputed first.
+
+    With each, whether it is decided, and whether it has a gold answer besides.
+    """
     kind = question.kind or AnswerKind.VERDICTS
     study = None
     if question.study:
@@ -251,37 +340,39 @@ def _ordered(
     categories = len(VERDICT_VALUES) if kind is AnswerKind.VERDICTS else len(SCORES)
     rows = tallies(found.answers, kind, categories=categories)
     keys = target_keys(dataset.id, kind)
-    decided = _decided(dataset.id)
+    gold = _gold_sources(dataset.id)
     rows.sort(key=lambda row: (-round(row.entropy, 9), keys[row.target], row.target))
-    return [(row, row.target in decided) for row in rows]
+    return [
+        (row, GoldSource.ADJUDICATION in found, bool(found - {GoldSource.ADJUDICATION}))
+        for row in rows
+        for found in [gold.get(row.target, set())]
+    ]
 
 
-def _decided(dataset: int) -> set[Target]:
+def _gold_sources(dataset: int) -> dict[Target, set[str]]:
+    """The sources of gold answers, by item."""
     paths = {
         TargetKind.COMPARISON: "comparison__turn__session__dataset",
         TargetKind.RESPONSE: "response__turn__session__dataset",
         TargetKind.SESSION: "session__dataset",
     }
-    rows = GoldLabel.objects.filter(source=GoldSource.ADJUDICATION)
-    return {
-        Target(kind, number)
-        for kind, path in paths.items()
-        for number in rows.filter(**{path: dataset}).values_list(kind.value, flat=True)
-    }
+    found: dict[Target, set[str]] = {}
+    for kind, path in paths.items():
+        rows = GoldLabel.objects.filter(**{path: dataset}).values_list(kind.value, "source")
+        for number, source in rows:
+            found.setdefault(Target(kind, number), set()).add(source)
+    return found
 
 
 def _shown(value: Verdict | int, order: Order) -> Answer | int:
     return answer_of(value, order) if isinstance(value, Verdict) else value
 
 
-def _decision(target: Target, order: Order) -> Decision | None:
-    gold = GoldLabel.objects.filter(
-        **{target.kind.value: target.id}, source=GoldSource.ADJUDICATION
-    ).first()
-    if gold is None:
-        return None
-    value = Verdict(gold.verdict) if gold.verdict else gold.score or 0
-    return Decision(_shown(value, order), gold.rationale, gold.created_at)
+def _decision(rows: Iterable[GoldLabel], order: Order) -> Decision | None:
+    for gold in rows:
+        if gold.source == GoldSource.ADJUDICATION:
+            return Decision(_shown(_value(gold), order), gold.rationale, gold.created_at)
+    return None
 
 
 _SESSION: Final = ("turn__session__dataset", "turn__session__scenario")

@@ -29,7 +29,7 @@ from annotation.models import (
     Study,
     User,
 )
-from annotation.queries.adjudication import SEVERAL, given_answers
+from annotation.queries.adjudication import SEVERAL, changed_gold, given_answers
 from annotation.queries.quality import gold_changed, rule_rows
 from annotation.services.claims import release_claims
 from annotation.services.studies import draw_drafts_again
@@ -104,6 +104,7 @@ def decide(
     by: User,
     now: datetime,
     replaces: datetime | None = None,
+    over: Verdict | int | None = None,
 ) -> None:
     """Store the decision on an item as its gold answer; a later one replaces it, with a trace.
 
@@ -114,9 +115,11 @@ def decide(
         by: Who decides.
         now: The moment.
         replaces: When the decision was made that this one is to replace; None where none stood.
+        over: The gold answer of the dataset that this one may change; None for none.
 
     Raises:
-        Refused: see there; another decision stands than the one to be replaced.
+        Refused: see there; another decision stands than the one to be replaced; the decision would
+            change another gold answer than `over`.
     """
     try:
         if not rationale.strip():
@@ -130,6 +133,9 @@ def decide(
     unseen = stands is not None and stands.created_at != replaces
     if unseen and any(getattr(stands, name) != value for name, value in values.items()):
         raise Refused("adjudication:decided-meanwhile")
+    changed = changed_gold(target, decision)
+    if changed is not None and changed.value != over:
+        raise Refused("adjudication:changes-gold")
     _store_gold(
         target, values, source=GoldSource.ADJUDICATION, action="gold.decided", by=by, now=now
     )

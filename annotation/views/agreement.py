@@ -27,6 +27,7 @@ from annotation.forms.agreement import AgreementForm, AgreementRowsForm, Decisio
 from annotation.queries.adjudication import (
     AdjudicationQuestion,
     adjudication_queue,
+    changed_gold,
     disputed_item,
     next_to_decide,
 )
@@ -243,7 +244,7 @@ def item(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
         raise Http404
     sent = request.POST.copy() if request.method == "POST" else None
     form = DecisionForm(sent, kind=target.kind, stands=found.decision)
-    meanwhile = None
+    meanwhile = changed = None
     if sent is not None and form.is_valid():
         try:
             decide(
@@ -251,12 +252,16 @@ def item(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
                 decision=form.decision(found.order),
                 rationale=form.cleaned_data["rationale"],
                 replaces=form.cleaned_data["replaces"],
+                over=form.cleaned_data["over"],
                 by=request.user,
                 now=timezone.now(),
             )
-        except Refused:
+        except Refused as refused:
             found = disputed_item(target, study=question.study) or found
-            if found.decision is not None:
+            if refused.code == "adjudication:changes-gold":
+                changed = changed_gold(target, form.decision(found.order))
+                sent["over"] = "" if changed is None else str(changed.value)
+            elif found.decision is not None:
                 meanwhile = form.shown(found.decision.answer)
                 sent["replaces"] = found.decision.decided_at.isoformat()
         else:
@@ -267,6 +272,8 @@ def item(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
         "item": found,
         "form": form,
         "meanwhile": meanwhile,
+        "changed": changed,
+        "changed_answer": form.shown(changed.answer) if changed else "",
         "sides": list(zip(names, found.responses, strict=False)),
         "query": _query(question),
     }
@@ -274,5 +281,5 @@ def item(request: SignedInRequest, kind: str, number: str) -> HttpResponse:
         request,
         "annotation/adjudicate.html",
         context,
-        status=CONFLICT if meanwhile else UNPROCESSABLE if form.is_bound else 200,
+        status=CONFLICT if meanwhile or changed else UNPROCESSABLE if form.is_bound else 200,
     )

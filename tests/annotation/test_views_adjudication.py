@@ -10,6 +10,7 @@ from annotation.queries.adjudication import SEED
 from tests.factory import (
     make_comparison,
     make_dataset,
+    make_item,
     make_label,
     make_rater,
     make_rating,
@@ -308,13 +309,69 @@ def test_who_decides_at_the_same_time_is_told_and_asked_again(manager, disputes,
     assert AuditEvent.objects.count() == 2
 
 
-def test_gold_of_the_dataset_is_no_decision(manager, disputes):
-    comparison = disputes.pair("p", "AB-")
+def test_gold_of_the_dataset_is_no_decision_and_changing_it_asks_first(manager, disputes):
+    study = make_study(disputes.dataset, allow_tie=True)
+    comparison = disputes.pair("p", "ABT", study=study)
+    make_item(study, comparison=comparison, kind="GOLD")
     GoldLabel.objects.create(comparison=comparison, verdict="A", source="DATASET")
-    assert keys(manager.get("/adjudication/")) == ["p"]
-    manager.post(address(comparison), {"answer": "TIE", "rationale": "Equal."})
+    disputes.pair("q", "AB-")
+    queue = manager.get("/adjudication/")
+    assert keys(queue) == ["p", "q"]
+    assert one_line(queue).count('<span class="tag">gold</span>') == 1
+    assert "asks before it replaces it" in one_line(manager.get(address(comparison)))
+    sent = {"answer": "TIE", "rationale": "Equal."}
+    asking = manager.post(address(comparison), sent)
+    shown = "first" if order_of(comparison) is Order.ORIGINAL else "second"
+    assert asking.status_code == 409
+    assert f"came with, “The {shown} is better”" in one_line(asking)
+    told = "of 3 annotators: of 3 answers to it 1 are right now, 1 would be."
+    assert told in one_line(asking)
+    assert not GoldLabel.objects.filter(source="ADJUDICATION").exists()
+    assert manager.post(address(comparison), {**sent, "over": "B"}).status_code == 409
+    named = asking.context["form"]["over"].value()
+    assert manager.post(address(comparison), {**sent, "over": named}).status_code == 302
     assert GoldLabel.objects.filter(source="DATASET", verdict="A").exists()
     assert GoldLabel.objects.filter(source="ADJUDICATION", verdict="TIE").exists()
+
+
+def test_a_decision_that_changes_no_gold_asks_nothing(manager, disputes):
+    same, marked = disputes.pair("same", "AB-"), disputes.pair("marked", "AB-")
+    for comparison, source in ((same, "DATASET"), (marked, "DATASET"), (marked, "MANAGER")):
+        GoldLabel.objects.create(comparison=comparison, verdict="A", source=source)
+    for comparison, is_a in ((same, True), (marked, False)):
+        first = is_a is (order_of(comparison) is Order.ORIGINAL)
+        answer = "FIRST" if first else "SECOND"
+        sent = {"answer": answer, "rationale": "Shorter."}
+        assert manager.post(address(comparison), sent).status_code == 302
+    assert "holds; your decision is saved beside it" in one_line(manager.get(address(marked)))
+    again = {"answer": "TIE", "rationale": "Equal."}  # it says already what stands
+    replaces = {"replaces": GoldLabel.objects.get(comparison=same, source="ADJUDICATION")}
+    replaces["replaces"] = replaces["replaces"].created_at.isoformat()
+    assert manager.post(address(same), {**again, **replaces}).status_code == 302
+
+
+@pytest.mark.parametrize("tie", [True, False])
+def test_a_tie_counts_as_gold_only_where_it_may_be_said(manager, disputes, tie):
+    study = make_study(disputes.dataset, allow_tie=tie)
+    comparison = disputes.pair("p", "AAT", study=study)
+    make_item(study, comparison=comparison, kind="GOLD")
+    GoldLabel.objects.create(comparison=comparison, verdict="B", source="DATASET")
+    asking = manager.post(address(comparison), {"answer": "TIE", "rationale": "Equal."})
+    assert f"0 are right now, {int(tie)} would be." in one_line(asking)
+
+
+def test_changing_the_gold_score_of_a_turn_asks_too(manager, disputes):
+    session = make_session(disputes.scenario, key="talk")
+    response = make_response(make_turn(session), original=True, text="It is.")
+    study = make_study(disputes.dataset, kind="SATISFACTION")
+    make_item(study, session=session, kind="GOLD")
+    GoldLabel.objects.create(response=response, score=5, source="DATASET")
+    disputes.rated([5, 1, 4], response=response, study=study)
+    where = f"/adjudication/response/{response.pk}/"
+    asking = manager.post(where, {"answer": "2", "rationale": "Poor."})
+    assert "of 3 answers to it 2 are right now, 1 would be." in one_line(asking)
+    sent = {"answer": "2", "rationale": "Poor.", "over": "5"}
+    assert manager.post(where, sent).status_code == 302
 
 
 def test_a_turn_is_decided_by_a_score(manager, disputes):

@@ -141,23 +141,23 @@ def stand_in_cases(
     )
 
 
-class Place(NamedTuple):
+class ComparisonPlace(NamedTuple):
     """Where a comparison stands now: its scenario may have been renamed since a run."""
 
     scenario: str
     session: int | None
 
 
-def places_of(labels: Iterable[HumanLabel], asked: Iterable[int]) -> Mapping[int, Place]:
+def places_of(labels: Iterable[HumanLabel], asked: Iterable[int]) -> Mapping[int, ComparisonPlace]:
     """Returns the place of each comparison: as the labels have it, else by a query."""
-    found = {label.comparison: Place(label.scenario, label.session) for label in labels}
+    found = {label.comparison: ComparisonPlace(label.scenario, label.session) for label in labels}
     missing = sorted(set(asked) - found.keys())
     for start in range(0, len(missing), _COMPARISONS_A_QUERY):
         some = Comparison.objects.filter(pk__in=missing[start : start + _COMPARISONS_A_QUERY])
         for key, scenario, session in some.values_list(
             "pk", "turn__session__scenario__name", "turn__session_id"
         ):
-            found[key] = Place(scenario, session)
+            found[key] = ComparisonPlace(scenario, session)
     return found
 
 
@@ -165,7 +165,7 @@ def _stand_in_cases(
     each: StandIn,
     plans: Sequence[AppliedPlan],
     heard: _Heard,
-    places: Mapping[int, Place],
+    places: Mapping[int, ComparisonPlace],
 ) -> Iterator[JudgedComparison]:
     if plans and not each.against:
         asked = [

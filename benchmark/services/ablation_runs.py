@@ -21,7 +21,7 @@ from benchmark.core.ablation import RUN_KIND, AblationRow, Vary, ablation_row
 from benchmark.core.accuracy import Judged
 from benchmark.models import VerificationReport
 from benchmark.queries.ablations import KIND
-from benchmark.queries.evidence import Place, places_of
+from benchmark.queries.evidence import ComparisonPlace, places_of
 from benchmark.queries.judgments import run_judgments
 from benchmark.services.ablations import (
     AblationStep,
@@ -430,7 +430,7 @@ def _judged(
     run: JudgeRun,
     variant: AblationVariant,
     shared: set[int],
-    places: Mapping[int, Place],
+    places: Mapping[int, ComparisonPlace],
 ) -> Iterator[Judged]:
     plans = distil_plans(variant.distillation.config)
     memberships = [

@@ -25,8 +25,8 @@ from annotation.core.intervals import (
     FloatArray,
     Interval,
     Statistic,
+    Units,
     clustered_wilson,
-    missing_units,
     percentile_interval,
 )
 from annotation.core.refusals import gettext_noop
@@ -81,7 +81,7 @@ class Coefficient:
         answers: Answers on these items.
         interval: Bootstrap over sessions, of PERCENT Wilson's with sessions as units; None for too
             few, and where too many draws leave the measure undefined or all give the same.
-        sessions: Those that hold such items.
+        units: The sessions that hold such items, by how many each holds.
     """
 
     measure: Measure
@@ -90,12 +90,12 @@ class Coefficient:
     items: int
     answers: int
     interval: Interval | None
-    sessions: int
+    units: Units
 
     @property
-    def missing(self) -> int:
-        """How many sessions more an interval needs; 0 where there are enough."""
-        return missing_units(self.sessions)
+    def sessions(self) -> int:
+        """How many sessions hold such items."""
+        return self.units.number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,9 +140,9 @@ class SessionKinds:
         total: IntArray = self.times @ self.counts
         return total
 
-    def holding(self, kinds: NDArray[np.bool_]) -> int:
-        """How many sessions hold an item of some kinds."""
-        return int(self.times[self.counts[:, kinds].any(axis=1)].sum())
+    def holding(self, kinds: NDArray[np.bool_]) -> Units:
+        """The sessions that hold an item of some kinds, by how many each holds."""
+        return Units.of(self.counts[:, kinds].sum(axis=1).astype(np.float64), self.times)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,7 +228,7 @@ def estimate(
     statistics: Sequence[Statistic],
     held: SessionKinds,
     *,
-    units: int,
+    units: Units,
     seed: int,
     draws: int = DEFAULT_DRAWS,
 ) -> list[tuple[float, Interval | None]]:
@@ -240,7 +240,7 @@ def estimate(
     Args:
         statistics: Of weights (draws, kinds); nan where undefined.
         held: The sessions.
-        units: How many of them say anything of the statistics.
+        units: Those of them that say anything of the statistics.
         seed: The same seed gives the same intervals.
         draws: Number of resamples.
 
@@ -253,7 +253,7 @@ def estimate(
         return [(float("nan"), None) for _ in statistics]
     whole = held.items[None, :].astype(np.float64)
     values = [float(statistic(whole)[0]) for statistic in statistics]
-    if missing_units(units):
+    if units.few:
         return [(value, None) for value in values]
     rng = np.random.default_rng(seed)
     chunk = max(1, _CHUNK_CELLS // max(held.counts.shape))
@@ -311,7 +311,7 @@ def coefficient(
     *,
     items: int,
     answers: int,
-    sessions: int,
+    units: Units,
 ) -> Coefficient:
     """A measured value as a coefficient; nan becomes the reason for it."""
     value, interval = found
@@ -321,8 +321,8 @@ def coefficient(
     elif np.isnan(value):
         why = UndefinedAgreement.ONE_CATEGORY
     if why is not None:
-        return Coefficient(measure, None, why, items, answers, None, sessions)
-    return Coefficient(measure, value, None, items, answers, interval, sessions)
+        return Coefficient(measure, None, why, items, answers, None, units)
+    return Coefficient(measure, value, None, items, answers, interval, units)
 
 
 _WEIGHTINGS: Final = {
@@ -373,8 +373,8 @@ def pair_coefficients(
     ]
     items = int(cells.sum())
     held = SessionKinds.alone(cells.ravel()) if held is None else held
-    sessions = int(held.times.sum())
-    found = estimate(statistics, held, units=sessions, seed=seed, draws=draws)
+    units = held.holding(np.ones(held.counts.shape[1], dtype=np.bool_))
+    found = estimate(statistics, held, units=units, seed=seed, draws=draws)
     same = np.eye(len(cells)).ravel()
     percent = share_interval(held, same, np.ones_like(same))
     return tuple(
@@ -383,7 +383,7 @@ def pair_coefficients(
             (value, percent if measure is Measure.PERCENT else interval),
             items=items,
             answers=2 * items,
-            sessions=sessions,
+            units=units,
         )
         for measure, (value, interval) in zip(measures, found, strict=True)
     )

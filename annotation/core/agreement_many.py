@@ -52,8 +52,8 @@ def coefficients(
     items = int(counts.items[counts.pairable].sum())
     answers = int((counts.items * counts.ratings)[counts.pairable].sum())
     statistics = [STATISTICS[measure](counts) for measure in measures]
-    sessions = counts.sessions.holding(counts.pairable)
-    found = estimate(statistics, counts.sessions, units=sessions, seed=seed, draws=draws)
+    units = counts.sessions.holding(counts.pairable)
+    found = estimate(statistics, counts.sessions, units=units, seed=seed, draws=draws)
     percent = share_interval(
         counts.sessions, _agreeing(counts, Weighting.IDENTITY), counts.pairable
     )
@@ -63,7 +63,7 @@ def coefficients(
             (value, percent if measure is Measure.PERCENT else interval),
             items=items,
             answers=answers,
-            sessions=sessions,
+            units=units,
         )
         for measure, (value, interval) in zip(measures, found, strict=True)
     )

@@ -220,7 +220,7 @@ def finding_of(leading: Coefficient) -> Finding:
 def _without_interval(leading: Coefficient) -> Finding:
     if leading.items == 0:
         return Finding.NO_OVERLAP
-    if leading.missing:
+    if leading.units.few:
         return Finding.TOO_FEW
     return Finding.UNDEFINED if leading.value is None else Finding.UNSURE
 

@@ -1,9 +1,9 @@
 """Intervals beside every figure: Wilson for a share, the percentile bootstrap for the rest.
 
-Both know few units for what they are. Wilson's counts as many independent trials as the units'
-variance comes to, and takes Student's quantile; the bootstrap's percentiles lie further out than
-2.5 %, by as much as it underestimates the spread of few units. Coverage of both, simulated: `bench
-coverage`, docs/methods.md.
+Both know few units, and units of unequal size, for what they are: `Units`. Wilson's counts as many
+independent trials as the units' variance comes to, and takes Student's quantile; the bootstrap's
+percentiles lie further out than 2.5 %, by as much as it underestimates the spread of few units.
+Coverage of both, simulated: `bench coverage`, docs/methods.md.
 
 A bootstrap draw is a row of integer weights, how often each unit was drawn, so a statistic that
 is written for weights is evaluated for many draws at once. Units of one cluster (a user, a
@@ -12,11 +12,12 @@ comparison with its two orders) are drawn together.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, sqrt
 from statistics import NormalDist
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +36,6 @@ MIN_EFFECTIVE_UNITS: Final = 6
 MOST_UNDEFINED: Final = 0.025
 """Share of draws that may leave a statistic undefined. Where more do, an end of the interval could
 lie among them: no percentile of the others says where."""
-_MOST_TIMES: Final = 4
-"""Ten units of independent trials vary by a quarter of what they should in one sample of a hundred.
-Where they vary by less, it is no chance."""
 _CHUNK_CELLS: Final = 2_000_000
 
 
@@ -54,7 +52,7 @@ class Interval:
     draws: int = 0
 
 
-def effective_units(totals: FloatArray) -> float:
+def effective_units(totals: FloatArray, times: NDArray[np.int64] | None = None) -> float:
     """Returns the effective number of units, (sum t)^2 / sum t^2 (Kish 1965).
 
     It equals the number of units that hold something if all of those hold the same, and nears 1 if
@@ -62,20 +60,95 @@ def effective_units(totals: FloatArray) -> float:
 
     Args:
         totals: (units,), what each unit holds, at least 0 and not all 0.
+        times: (units,), how many units there are like each; one where None.
     """
-    return float(totals.sum() ** 2 / (totals @ totals))
+    alike = np.ones(len(totals)) if times is None else times
+    return float((alike @ totals) ** 2 / (alike @ totals**2))
 
 
-def missing_units(units: int) -> int:
-    """How many units more an interval needs; 0 where there are enough."""
-    return max(0, MIN_UNITS - units)
+def missing_units(units: int, effective: float | None = None) -> int:
+    """How many units more an interval needs, of the median size; 0 where there are enough.
+
+    Args:
+        units: those that there are.
+        effective: their effective number; as many as there are where None.
+    """
+    few = max(0, MIN_UNITS - units)
+    if not effective:
+        return few
+    return max(few, ceil(units * (MIN_EFFECTIVE_UNITS / effective - 1)))
 
 
-def student_quantile(freedom: int, level: float = DEFAULT_LEVEL) -> float:
+class Units(NamedTuple):
+    """The independent units (sessions, users) of a figure, and as how many equal ones they count.
+
+    Where one holds half of the rows, a hundred count as fewer than four.
+    """
+
+    number: int
+    effective: float
+
+    @classmethod
+    def of(cls, totals: FloatArray, times: NDArray[np.int64] | None = None) -> Units:
+        """Units by what each holds; those that hold nothing are not counted.
+
+        Args:
+            totals: (units,), at least 0.
+            times: (units,), how many units there are like each; one where None.
+        """
+        alike = np.ones(len(totals), dtype=np.int64) if times is None else times
+        number = int(alike[totals > 0].sum())
+        return cls(number, effective_units(totals, times) if number else 0.0)
+
+    @classmethod
+    def of_rows(cls, keys: Iterable[Hashable]) -> Units:
+        """The units of some rows, from the key of each row's unit."""
+        return cls.of(np.array([*Counter(keys).values()], dtype=np.float64))
+
+    @classmethod
+    def alike(cls, number: int) -> Units:
+        """So many units of one size."""
+        return cls(number, float(number))
+
+    @classmethod
+    def of_strata(cls, groups: Iterable[Units]) -> Units:
+        """Several groups that are each drawn by themselves, together.
+
+        Each costs a degree of freedom: its own mean.
+        """
+        known = list(groups)
+        spare = len(known) - 1
+        return cls(
+            sum(each.number for each in known) - spare,
+            sum(each.effective for each in known) - spare,
+        )
+
+    @property
+    def missing(self) -> int:
+        """How many more an interval needs, of the median size; 0 where there are enough."""
+        return missing_units(self.number, self.effective)
+
+    @property
+    def few(self) -> bool:
+        """Whether they are too few for an interval."""
+        return self.number < MIN_UNITS or self.effective < MIN_EFFECTIVE_UNITS
+
+    @property
+    def uneven(self) -> bool:
+        """Whether they are enough in number, but one or a few hold most of the rows."""
+        return self.number >= MIN_UNITS and self.few
+
+    @property
+    def one_holds_most(self) -> bool:
+        """Whether they are uneven because one holds more than half of the rows."""
+        return self.uneven and self.effective < 2
+
+
+def student_quantile(freedom: float, level: float = DEFAULT_LEVEL) -> float:
     """How many standard errors either way hold `level` of Student's t.
 
     Fisher's expansion about the normal quantile (Abramowitz and Stegun, 26.7.5): within .0005 from
-    five degrees of freedom on, without the seconds that scipy.stats takes to import.
+    five degrees of freedom on, whole or not, without the seconds that scipy.stats takes to import.
     """
     z = NormalDist().inv_cdf((1 + level) / 2)
     terms = (
@@ -84,7 +157,7 @@ def student_quantile(freedom: int, level: float = DEFAULT_LEVEL) -> float:
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
-    return z + sum(term / float(freedom) ** power for power, term in enumerate(terms, start=1))
+    return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))
 
 
 def wilson(successes: float, trials: float, *, level: float = DEFAULT_LEVEL) -> Interval | None:
@@ -130,15 +203,13 @@ def clustered_wilson(
 ) -> Interval | None:
     """Wilson's interval of sum(hits) / sum(trials) whose trials come in independent units.
 
-    With p the share, m units and V = m / (m - 1) sum (hits - p trials)^2 / (sum trials)^2 its
-    variance by units, the number of independent trials that would vary as much is p (1 - p) / V,
-    and Student's quantile of m - 1 degrees of freedom stands for the normal one (Korn and Graubard
+    With p the share, r = hits - p trials and T = sum trials, V = sum r^2 / (1 - trials / T) / T^2
+    is its variance by units: a unit pulls p towards itself by as much as it holds of all, which
+    makes its residual too small (CR2, Bell and McCaffrey 2002). The number of independent trials
+    that would vary as much is p (1 - p) / V, and no more than T; Student's quantile, of one degree
+    of freedom less than there are effective units, stands for the normal one (Korn and Graubard
     1998; Franco, Little, Louis and Slud 2019). Where units are equally large and each is all hits
-    or none, it is Wilson's own, a unit a trial: so it is where all are hits, or none, and V = 0
-    says nothing. Where units hardly differ otherwise, as of a judge that names the first shown once
-    in every comparison, V says too little of units that might: it counts as no less than with t^2
-    trials, t being Student's quantile, unlike the rest (Wilson's own upper end for none seen),
-    which is not to make less than _MOST_TIMES the real trials of it.
+    or none, it is Wilson's own, a unit a trial.
 
     Args:
         hits: (units,), from 0 to `trials`.
@@ -147,38 +218,39 @@ def clustered_wilson(
         level: coverage, between 0 and 1.
 
     Returns:
-        None for fewer than MIN_UNITS units.
+        None where the units are too few.
     """
-    alike = np.ones(len(trials), dtype=np.int64) if times is None else times
-    units = int(alike.sum())
-    if units < MIN_UNITS:
+    units = Units.of(trials, times)
+    if units.few:
         return None
+    alike = np.ones(len(trials), dtype=np.int64) if times is None else times
     total, won = float(alike @ trials), float(alike @ hits)
     share = won / total
-    if share in {0.0, 1.0} or ((trials == trials[0]) & ((hits == 0) | (hits == trials))).all():
-        return wilson(share * units, units, level=level)
-    spread = units / (units - 1) * float(alike @ (hits - share * trials) ** 2) / total**2
+    if ((trials == trials[0]) & ((hits == 0) | (hits == trials))).all():
+        return wilson(share * units.number, units.number, level=level)
+    spread = float(alike @ ((hits - share * trials) ** 2 / (1 - trials / total))) / total**2
     return wilson_of_spread(share, spread, units=units, trials=total, level=level)
 
 
 def wilson_of_spread(
-    share: float, spread: float, *, units: int, trials: float, level: float = DEFAULT_LEVEL
+    share: float, spread: float, *, units: Units, trials: float, level: float = DEFAULT_LEVEL
 ) -> Interval:
     """Wilson's interval of a share whose variance by units is known, as for `clustered_wilson`.
 
+    Where all are hits, or none, the variance says nothing: as many trials as effective units.
+
     Args:
         share: 0 to 1.
-        spread: its variance, as so many units give it.
-        units: at least two.
-        trials: above 0, those that the units hold.
+        spread: its variance, as the units give it.
+        units: not too few.
+        trials: above 0, the most independent trials that it may count as.
         level: coverage, between 0 and 1.
     """
+    quantile = student_quantile(units.effective - 1, level)
     if share in {0.0, 1.0}:
-        return Interval(*_wilson(share, units, NormalDist().inv_cdf((1 + level) / 2)), level)
-    quantile = student_quantile(units - 1, level)
-    most = max(_MOST_TIMES * trials, (units - 1) / units * (trials / (2 * quantile)) ** 2)
-    independent = share * (1 - share) / max(spread, share * (1 - share) / most)
-    return Interval(*_wilson(share, independent, quantile), level)
+        return Interval(*_wilson(share, units.effective, quantile), level)
+    most = share * (1 - share)
+    return Interval(*_wilson(share, most / max(spread, most / trials), quantile), level)
 
 
 def bootstrap(
@@ -202,16 +274,17 @@ def bootstrap(
         level: coverage, between 0 and 1.
 
     Returns:
-        As `percentile_interval` with the clusters as its units.
+        As `percentile_interval` with the clusters as its units, each as large as it has units.
 
     Raises:
         ValueError: `clusters` is not as long as `units`.
     """
-    _index, groups = cluster_index(clusters, units=units)
-    if groups < MIN_UNITS:
+    index, _count = cluster_index(clusters, units=units)
+    drawn = Units.of_rows(index.tolist())
+    if drawn.few:
         return None
     values = bootstrap_values(statistic, units=units, seed=seed, clusters=clusters, draws=draws)
-    return percentile_interval(values, units=groups, level=level)
+    return percentile_interval(values, units=drawn, level=level)
 
 
 def bootstrap_values(
@@ -258,32 +331,23 @@ def bootstrap_mean(
 
 
 def percentile_interval(
-    values: FloatArray, *, units: int, level: float = DEFAULT_LEVEL
+    values: FloatArray, *, units: Units, level: float = DEFAULT_LEVEL
 ) -> Interval | None:
-    """The expanded percentile interval of a bootstrap over so many independent units.
+    """The expanded percentile interval of a bootstrap over such independent units.
 
     Returns:
-        The `tails` of the draws that define the statistic; None for fewer than MIN_UNITS units, and
+        The `tails` of the draws that define the statistic; None where the units are too few, and
         where more than MOST_UNDEFINED of the draws leave it undefined (nan).
     """
     defined = values[~np.isnan(values)]
-    if units < MIN_UNITS or len(defined) < (1 - MOST_UNDEFINED) * len(values) or not len(defined):
+    if units.few or len(defined) < (1 - MOST_UNDEFINED) * len(values) or not len(defined):
         return None
-    low, high = np.quantile(defined, tails(units, level))
+    low, high = np.quantile(defined, tails(units.effective, level))
     return Interval(float(low), float(high), level, len(defined))
 
 
-def stratified_units(sizes: Iterable[int]) -> int:
-    """As how many units several groups count that are each drawn by themselves.
-
-    Each costs a degree of freedom: its own mean.
-    """
-    groups = list(sizes)
-    return sum(groups) - len(groups) + 1
-
-
-def tails(units: int, level: float = DEFAULT_LEVEL) -> tuple[float, float]:
-    """The shares of bootstrap draws at which an interval over so many units ends.
+def tails(units: float, level: float = DEFAULT_LEVEL) -> tuple[float, float]:
+    """The shares of bootstrap draws at which an interval over so many effective units ends.
 
     A bootstrap over n units has (n - 1) / n of the variance and normal instead of Student's tails:
     Phi(-sqrt(n / (n - 1)) t) instead of 2.5 % undoes both (Hesterberg 2015, What teachers should

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from annotation.core.choices import Verdict
 from annotation.core.intervals import (
     DEFAULT_DRAWS,
-    MIN_UNITS,
     Interval,
+    Units,
     clustered_wilson,
-    missing_units,
+    effective_units,
     percentile_interval,
+    wilson_of_spread,
 )
 from annotation.core.significance import sign_flip_p
 from benchmark.core.decisions import ABSENT, UNREAD, Decisions, Winners, codes, is_read, winners
@@ -37,8 +38,26 @@ Statistic = Callable[[Floats], Floats]
 """Column sums of each draw (draws, columns) to one value a draw (draws,)."""
 
 
+def units_of(rows: Floats, held: Sequence[int] = (1,)) -> Units:
+    """The units (sessions) of a figure, by what they hold of it.
+
+    Args:
+        rows: units x columns, one unit a row.
+        held: the columns of what a unit holds; where there are several, as of a difference, the
+            one that is spread over the fewest counts.
+    """
+    totals = [rows[:, column] for column in held]
+    least = [effective_units(each) if each.any() else 0.0 for each in totals]
+    return Units(len(rows), min(least))
+
+
 def bootstrap_sums(
-    rows: Floats, statistic: Statistic, *, seed: int, draws: int = DEFAULT_DRAWS
+    rows: Floats,
+    statistic: Statistic,
+    *,
+    seed: int,
+    draws: int = DEFAULT_DRAWS,
+    held: Sequence[int] = (1, 3),
 ) -> Interval | None:
     """Bootstrap of a statistic of column sums; see `percentile_interval`, with rows as units.
 
@@ -47,46 +66,89 @@ def bootstrap_sums(
         statistic: what is computed from the sums of the columns over the drawn units.
         seed: the same seed gives the same interval, whatever the order of the rows.
         draws: number of resamples.
+        held: as for `units_of`; those of a difference of two shares.
     """
-    if len(rows) < MIN_UNITS:
+    units = units_of(rows, held)
+    if units.few:
         return None
     cells, counts = _cells(rows)
-    return _interval(cells.tobytes(), counts.tobytes(), statistic, seed, draws)
+    return _interval(cells.tobytes(), counts.tobytes(), statistic, seed, draws, units)
 
 
 @lru_cache(maxsize=8192)  # of one to two hundred bytes each; a page shows hundreds
 def _interval(
-    cells: bytes, counts: bytes, statistic: Statistic, seed: int, draws: int
+    cells: bytes, counts: bytes, statistic: Statistic, seed: int, draws: int, units: Units
 ) -> Interval | None:
     numbers = np.frombuffer(counts, dtype=np.intp)
     rows = np.frombuffer(cells, dtype=np.float64).reshape(len(numbers), -1)
     drawn = _drawn(rows, numbers, statistic, seed=seed, draws=draws)
-    return percentile_interval(drawn, units=int(numbers.sum()))
+    return percentile_interval(drawn, units=units)
 
 
 def share_interval(rows: Floats) -> Interval | None:
     """The interval of a share, the first column of the second, summed over units (sessions).
 
-    See `clustered_wilson`; None for fewer than MIN_UNITS rows.
+    See `clustered_wilson`; None for too few rows, or where one or a few hold most.
     """
     return clustered_wilson(rows[:, 0], rows[:, 1])
 
 
+def mean_share_interval(groups: Sequence[tuple[float, Floats]]) -> Interval | None:
+    """The interval of a weighted mean of shares, of groups that are each drawn by themselves.
+
+    The variances of the groups add up, and so does what each unit holds of the mean; each group
+    costs a degree of freedom, its own share.
+
+    Args:
+        groups: weight and rows of each, rows as for `share_interval`.
+
+    Returns:
+        None without a group, and where the units of any are too few.
+    """
+    if not groups or any(units_of(rows).few for _weight, rows in groups):
+        return None
+    if len(groups) == 1:
+        return share_interval(groups[0][1])
+    weights = np.array([weight for weight, _rows in groups])
+    parts = weights / weights.sum()
+    totals = np.array([rows[:, 1].sum() for _weight, rows in groups])
+    shares = np.array([rows[:, 0].sum() for _weight, rows in groups]) / totals
+    spread, held = 0.0, []
+    for part, total, share, (_weight, rows) in zip(parts, totals, shares, groups, strict=True):
+        trials = rows[:, 1] / total
+        apart = (rows[:, 0] / total - share * trials) ** 2 / (1 - trials)
+        spread += float(part**2 * apart.sum())
+        held.append(part * trials)
+    units, spare = Units.of(np.concatenate(held)), len(groups) - 1
+    return wilson_of_spread(
+        float(np.average(shares, weights=weights)),
+        spread,
+        units=Units(units.number - spare, units.effective - spare),
+        trials=float(1 / (parts**2 / totals).sum()),
+    )
+
+
 def drawn_values(
-    rows: Floats, statistic: Statistic, *, seed: int | Sequence[int], draws: int = DEFAULT_DRAWS
+    rows: Floats,
+    statistic: Statistic,
+    *,
+    seed: int | Sequence[int],
+    draws: int = DEFAULT_DRAWS,
+    held: Sequence[int] = (1, 3),
 ) -> Floats:
     """The statistic in every draw (draws,), for figures that combine several groups of units.
 
-    Each group is drawn by itself, so each needs MIN_UNITS: with fewer every value is nan, and so
-    is what is combined of it.
+    Each group is drawn by itself, so each needs enough units: with too few every value is nan, and
+    so is what is combined of it.
 
     Args:
         rows: as for `bootstrap_sums`.
         statistic: as there.
         seed: one number, or several, so that groups are drawn independently.
         draws: number of resamples.
+        held: as for `units_of`.
     """
-    if len(rows) < MIN_UNITS:
+    if units_of(rows, held).few:
         return np.full(draws, np.nan)
     return _drawn(*_cells(rows), statistic, seed=seed, draws=draws)
 
@@ -271,8 +333,8 @@ class Accuracy:
 
     `value` is 0..1, None where nothing is scored; an even split scores one half. `unreadable`
     decisions are left out of `verdicts` or stand in it as wrong, by `policy`. `ties` are the
-    human ties, which nothing is scored against. The comparisons are of `sessions`, the units of
-    `interval`: it is None for fewer than MIN_UNITS.
+    human ties, which nothing is scored against. The comparisons are of `sessions`, the `units` of
+    `interval`: it is None where they are too few, or one or a few hold most of the verdicts.
     """
 
     value: float | None
@@ -282,12 +344,12 @@ class Accuracy:
     unreadable: int
     ties: int
     policy: InvalidPolicy
-    sessions: int
+    units: Units
 
     @property
-    def missing(self) -> int:
-        """How many sessions more would give an interval; 0 where there are enough."""
-        return missing_units(self.sessions)
+    def sessions(self) -> int:
+        """How many sessions the comparisons are of."""
+        return self.units.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +382,7 @@ def accuracy(
         unreadable=untied.unread,
         ties=len(rows.key) - len(untied.key),
         policy=policy,
-        sessions=len(stakes),
+        units=units_of(stakes),
     )
 
 

@@ -3,8 +3,7 @@
 Position bias, consistency, length bias and self-preference are those of benchmark.core.bias,
 length_bias and self_preference. The change is paired: it is measured on the comparisons that have
 the figure both before and after. The units of intervals are sessions, whoever labelled their
-comparisons; where each comparison has one row, those of the position bias of people are
-comparisons, for each was shown in an order of its own.
+comparisons.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, independent_share
+from annotation.core.intervals import DEFAULT_DRAWS, Interval
 from benchmark.core.accuracy import (
     Bools,
     Floats,
@@ -61,15 +60,15 @@ Counted = tuple[Bools, Floats]
 class BiasFigure:
     """How a figure is counted and computed; `n_at` is the column whose sum it rests on.
 
-    `less` says that it is a share, the first column of the second, less so much; `apart` that rows
-    on different comparisons are independent trials though they are of one session.
+    `less` says that it is a share, the first column of the second, less so much. Of any other,
+    `held` are the columns of what a unit holds, as for `units_of`.
     """
 
     counts: Callable[[DecidedColumns], Counted]
     statistic: Callable[[Floats], Floats]
     n_at: int
     less: float | None = None
-    apart: bool = False
+    held: tuple[int, ...] = ()
 
 
 def _position_counts(said: DecidedColumns) -> Counted:
@@ -122,7 +121,6 @@ def _advantage(sums: Floats) -> Floats:
 
 
 _POSITION: Final = BiasFigure(_position_counts, _beyond_half, 1, less=0.5)
-_POSITION_OF_PEOPLE: Final = replace(_POSITION, apart=True)
 _CONSISTENCY: Final = BiasFigure(_consistency_counts, pooled, 1, less=0.0)
 _LONGER: Final = BiasFigure(_longer_counts, pooled, 1, less=0.0)
 """P(longer wins)."""
@@ -130,7 +128,7 @@ _LONGER: Final = BiasFigure(_longer_counts, pooled, 1, less=0.0)
 
 def _own_figure(pairs: Mapping[int, ResponsePair], family: str) -> BiasFigure:
     """The win rate of a family's responses minus the people's."""
-    return BiasFigure(_own_counts(pairs, family), _advantage, 4)
+    return BiasFigure(_own_counts(pairs, family), _advantage, 4, held=(1, 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +277,7 @@ def people_lean(
     said = _with_lengths(rows, won, won, pairs)
     settings = _Settings(said, said, seed, draws)
     return AnnotatorBias(
-        position=settings.estimate(_POSITION_OF_PEOPLE),
+        position=settings.estimate(_POSITION),
         gap=_gap(said),
         longer=settings.estimate(_LONGER),
         slope=_slope(said, _told_by_length(said)),
@@ -309,8 +307,13 @@ class _Settings:
     def told(self, figure: BiasFigure) -> BeforeAfter:
         (had, before), (has, after) = figure.counts(self.before), figure.counts(self.after)
         width = before.shape[1]
+        held = figure.held or (figure.n_at,)
         change = replace(
-            figure, statistic=_Change(figure.statistic, width), n_at=width + figure.n_at, less=None
+            figure,
+            statistic=_Change(figure.statistic, width),
+            n_at=width + figure.n_at,
+            less=None,
+            held=(*held, *(width + column for column in held)),
         )
         return BeforeAfter(
             base=self._estimate((had, before), figure),
@@ -330,9 +333,9 @@ class _Settings:
         total = sums.sum(axis=0)
         value = float(figure.statistic(total[None])[0])
         if figure.less is None:
-            interval = bootstrap_sums(sums, figure.statistic, seed=self.seed, draws=self.draws)
-        elif figure.apart and len(np.unique(self.before.comparison[told])) == int(told.sum()):
-            interval = _shifted(independent_share(total[0], int(total[1])), -figure.less)
+            interval = bootstrap_sums(
+                sums, figure.statistic, seed=self.seed, draws=self.draws, held=figure.held
+            )
         else:
             interval = _shifted(share_interval(sums), -figure.less)
         return Estimate(value, interval, n=int(total[figure.n_at]))
@@ -364,7 +367,8 @@ def _slope(said: DecidedColumns, told: Bools) -> Estimate:
     n = _named(said, told)
     if fit.value is None:
         return Estimate(None, None, n, unbounded=True)
-    return Estimate(fit.value, wald(fit.value, _per_session(said, told, fit.influence)), n)
+    parts, held = (_per_session(said, told, each) for each in (fit.influence, fit.held))
+    return Estimate(fit.value, wald(fit.value, parts, held), n)
 
 
 def _slope_change(before: DecidedColumns, after: DecidedColumns, both: Bools) -> Estimate:
@@ -373,7 +377,8 @@ def _slope_change(before: DecidedColumns, after: DecidedColumns, both: Bools) ->
         return NOTHING
     value = second.value - first.value
     influence = _per_session(before, both, second.influence - first.influence)
-    return Estimate(value, wald(value, influence), _named(after, both))
+    held = _per_session(before, both, (first.held + second.held) / 2)
+    return Estimate(value, wald(value, influence, held), _named(after, both))
 
 
 def _named(said: DecidedColumns, told: Bools) -> int:
@@ -381,8 +386,8 @@ def _named(said: DecidedColumns, told: Bools) -> int:
     return int((np.abs(said.won[told]) == 1).sum())
 
 
-def _per_session(said: DecidedColumns, told: Bools, influence: Floats) -> Floats:
-    summed: Floats = by_unit(said.unit[told], influence[:, None])[:, 0]
+def _per_session(said: DecidedColumns, told: Bools, parts: Floats) -> Floats:
+    summed: Floats = by_unit(said.unit[told], parts[:, None])[:, 0]
     return summed
 
 

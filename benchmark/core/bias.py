@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import Interval, independent_share
+from annotation.core.intervals import Interval
 from benchmark.core.accuracy import Bools, Integers, by_unit, session_units, share_interval
 from benchmark.core.decisions import SHOWN_FIRST, Decisions, Winners, is_read, winners
 
@@ -58,17 +58,22 @@ class Consistency:
     both_tied: int
 
 
-def human_position_bias(labels: Iterable[tuple[Verdict, Order | None]]) -> PositionBias:
-    """Position bias of the people who labelled.
+def human_position_bias(labels: Iterable[tuple[Verdict, Order | None, int | None]]) -> PositionBias:
+    """Position bias of the people who labelled, with sessions as the units of the interval.
 
     Args:
-        labels: verdict in the comparison's coordinates, and the order it was shown in or None.
+        labels: verdict in the comparison's coordinates, the order it was shown in or None, and the
+            session; a label without one is of a session of its own.
     """
-    sides = [shown_side(verdict, order) for verdict, order in labels]
+    rows = [(shown_side(verdict, order), session) for verdict, order, session in labels]
+    sides = [side for side, _session in rows]
     first, second = sides.count(1), sides.count(-1)
+    won = np.array([side for side in sides if side in {1, -1}], dtype=np.int64)
+    wins = np.column_stack([won == 1, won != 0]).astype(np.float64)
+    units = session_units(session for side, session in rows if side in {1, -1})
     return PositionBias(
         value=first / (first + second) - 0.5 if first + second else None,
-        interval=_shifted(independent_share(first, first + second)),
+        interval=_shifted(share_interval(by_unit(units, wins))),
         first=first,
         second=second,
         ties=sides.count(0),

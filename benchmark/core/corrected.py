@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.core.intervals import (
-    MIN_UNITS,
     Interval,
+    Units,
     cluster_index,
     ends,
     student_quantile,
@@ -32,6 +32,10 @@ Floats = NDArray[np.float64]
 FEWEST_LABELS: Final = 20
 FLAT: Final = 1e-20
 """A variance below this is rounding."""
+MOST_TIMES: Final = 4
+"""Labels of a half, or the mean of several people's, vary less than hits and misses, which makes
+them count for more trials than there are. Ten units of independent trials vary by a quarter of what
+they should in one sample of a hundred: for more than this many times as many they never count."""
 SHARE: Final = (0.0, 1.0)
 """Between what shares lie: wins with a half for a tie, agreement, rates."""
 
@@ -46,7 +50,7 @@ class Obstacle(StrEnum):
 
 
 class MeanEstimate(NamedTuple):
-    """A mean over `rows` of `units`; no interval over fewer than MIN_UNITS units.
+    """A mean over `rows` of `units`; no interval where those are too few.
 
     Nor has a score one that is the same everywhere: what does not vary says nothing of how it may.
     """
@@ -54,7 +58,7 @@ class MeanEstimate(NamedTuple):
     value: float
     interval: Interval | None
     rows: int
-    units: int
+    units: Units
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,8 @@ def corrected(
     With f the scores and y the labels: lambda = cov(y, f) / ((1 + n/N) var f), clipped to 0..1;
     lambda mean_N(f) + mean_n(y - lambda f). Where probabilities pi are known:
     mean_N(f) + (1/N) sum (y - f) / pi. The variance sums what the rows of a unit add to that, both
-    means together: with as many labels as targets it is that of people alone.
+    means together, squared and divided by 1 less what the unit holds of the labels, for it pulls
+    the mean towards itself (CR2): with as many labels as targets it is that of people alone.
 
     Args:
         rows: at least one.
@@ -197,17 +202,16 @@ def corrected(
     n, total = int(known.sum()), len(rows.scores)
     obstacle, missing = _obstacle(rows, n, is_random=is_random, bounds=bounds)
     human = weight = r = estimate = on_labelled = None
+    share = _shares(rows, known)
     if n:
-        share = _shares(rows, known)
         mean = float(share @ np.where(known, rows.labels, 0.0))
         around = share * np.where(known, rows.labels - mean, 0.0)
-        human = _estimate(mean, around, rows.units, known, bounds)
+        human = _estimate(mean, around, rows.units, share, MOST_TIMES * n, bounds)
         stands = None if rows.chances is None else 1 / rows.chances[known]
         on_labelled = float(np.average(rows.scores[known], weights=stands))
         r = _correlation(rows.labels[known], rows.scores[known], stands)
     judged = float(rows.scores.mean())
-    of_judge = (rows.scores - judged) / total
-    everybody = np.ones(total, dtype=bool)
+    of_judge, all_alike = (rows.scores - judged) / total, np.full(total, 1 / total)
     if obstacle is None:
         if rows.chances is None:
             weight = _weight(rows, known)
@@ -217,10 +221,10 @@ def corrected(
             rest = np.where(known, (rows.labels - rows.scores) / rows.chances, 0.0)
             value = float((rows.scores + rest).mean())
             around = (rows.scores + rest - value) / total
-        estimate = _estimate(value, around, rows.units, known, bounds)
+        estimate = _estimate(value, around, rows.units, share, MOST_TIMES * n, bounds)
     return CorrectedFigure(
         human=human,
-        judge=_estimate(judged, of_judge, rows.units, everybody, bounds),
+        judge=_estimate(judged, of_judge, rows.units, all_alike, MOST_TIMES * total, bounds),
         corrected=estimate,
         weight=weight,
         correlation=r,
@@ -263,9 +267,8 @@ def clustered_mean(
     """
     told = np.asarray(values, dtype=np.float64)
     index, _units = cluster_index(units, units=len(told))
-    everybody = np.ones(len(told), dtype=bool)
-    mean = float(told.mean())
-    return _estimate(mean, (told - mean) / len(told), index, everybody, bounds)
+    mean, rows = float(told.mean()), len(told)
+    return _estimate(mean, (told - mean) / rows, index, np.full(rows, 1 / rows), rows, bounds)
 
 
 def _obstacle(
@@ -286,7 +289,7 @@ def _shares(rows: JudgedRows, known: NDArray[np.bool_]) -> Floats:
     stands = known.astype(np.float64)
     if rows.chances is not None:
         stands = stands / rows.chances
-    shares: Floats = stands / stands.sum()
+    shares: Floats = stands / max(1.0, stands.sum())
     return shares
 
 
@@ -313,22 +316,32 @@ def _estimate(
     value: float,
     around: Floats,
     units: NDArray[np.intp],
-    counted: NDArray[np.bool_],
+    held: Floats,
+    trials: int,
     bounds: tuple[float, float],
 ) -> MeanEstimate:
-    """A mean with its interval; `around` is what each row adds to its error."""
+    """A mean with its interval.
+
+    Args:
+        value: the mean.
+        around: what each row adds to its error.
+        units: of each row.
+        held: how much of the labels each row holds, 1 in all; 0 of a row without one.
+        trials: the most independent trials that a share may count as.
+        bounds: as for `corrected`.
+    """
     low, high = bounds
     value = min(high, max(low, value))
-    number, rows = len(np.unique(units[counted])), int(counted.sum())
-    if number < MIN_UNITS:
-        return MeanEstimate(value, None, rows, number)
-    added = np.bincount(units, weights=around)
-    spread = number / (number - 1) * float(added @ added)
+    holding = np.bincount(units, weights=held).astype(np.float64)
+    told, rows = Units.of(holding), int((held > 0).sum())
+    if told.few:
+        return MeanEstimate(value, None, rows, told)
+    spread = float((np.bincount(units, weights=around) ** 2 / (1 - holding)).sum())
     if bounds == SHARE:
-        interval = wilson_of_spread(value, spread, units=number, trials=rows)
-        return MeanEstimate(value, interval, rows, number)
+        interval = wilson_of_spread(value, spread, units=told, trials=trials)
+        return MeanEstimate(value, interval, rows, told)
     if spread < FLAT:
-        return MeanEstimate(value, None, rows, number)
-    half = student_quantile(number - 1) * sqrt(spread)
+        return MeanEstimate(value, None, rows, told)
+    half = student_quantile(told.effective - 1) * sqrt(spread)
     interval = Interval(max(low, value - half), min(high, value + half))
-    return MeanEstimate(value, interval, rows, number)
+    return MeanEstimate(value, interval, rows, told)

@@ -3,32 +3,26 @@
 A section of RewardBench is the mean over its examples, with one exception of its authors: math-prm
 counts as much as all code subsets together, so that mathematics and code weigh alike. The score of
 the benchmark is the mean of its four sections, each counting once; without all four there is none.
-Intervals draw sessions, within each subset.
+The units of intervals are sessions, within each subset.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from annotation.core.intervals import (
-    DEFAULT_DRAWS,
-    Interval,
-    ends,
-    percentile_interval,
-    stratified_units,
-)
+from annotation.core.intervals import Interval, ends
 from benchmark.core.accuracy import (
     Accuracy,
     Floats,
     InvalidPolicy,
     Judged,
     JudgedColumns,
-    drawn_values,
+    mean_share_interval,
     pooled,
     under_both,
 )
@@ -126,15 +120,12 @@ class GoldReport:
     subsets: tuple[GoldFigures, ...]
     sections: tuple[SectionScore, ...]
     policy: InvalidPolicy
-    seed: int
 
 
 def gold_report(
     cases: Iterable[GoldComparison],
     *,
-    seed: int,
     policy: InvalidPolicy = InvalidPolicy.EXCLUDED,
-    draws: int = DEFAULT_DRAWS,
 ) -> GoldReport:
     """The figures of one judge; comparisons that it did not decide on are left out."""
     told = [case for case in cases if case.judged.decisions]
@@ -144,9 +135,8 @@ def gold_report(
     return GoldReport(
         overall=gold_figures(None, rows, policy=policy),
         subsets=tuple(gold_figures(name, own, policy=policy) for name, own in groups.items()),
-        sections=_sections(groups, seed=seed, policy=policy, draws=draws),
+        sections=_sections(groups, policy=policy),
         policy=policy,
-        seed=seed,
     )
 
 
@@ -170,66 +160,49 @@ def gold_figures(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A subset's accuracy, its value in every draw, its examples and their sessions."""
+    """A subset's accuracy, its examples, and by session what was right of how many."""
 
     value: float
-    drawn: Floats
     examples: int
-    sessions: int
+    stakes: Floats
 
 
 def _sections(
-    groups: Mapping[str, JudgedColumns], *, seed: int, policy: InvalidPolicy, draws: int
+    groups: Mapping[str, JudgedColumns], *, policy: InvalidPolicy
 ) -> tuple[SectionScore, ...]:
     parts: dict[str, _Part] = {}
-    for place, name in enumerate(_SECTION_OF):
+    for name in _SECTION_OF:
         if name not in groups:
             continue
         examples, stakes = groups[name].untied().at_stake(policy)
         if examples:
-            drawn = drawn_values(stakes, pooled, seed=[seed, place], draws=draws)
-            value = float(pooled(stakes.sum(axis=0)[None])[0])
-            parts[name] = _Part(value, drawn, examples, len(stakes))
+            parts[name] = _Part(float(pooled(stakes.sum(axis=0)[None])[0]), examples, stakes)
     weights = _weights(parts)
-    found: list[tuple[SectionScore, Floats]] = []
+    scores: list[SectionScore] = []
+    counted: dict[str, float] = {}
     for section, names in SUBSETS.items():
         here = {name: weights[name] for name in names if name in parts}
         if here:
-            found.append(_section(section, here, parts))
-    scores = tuple(score for score, _drawn in found)
-    if len(found) < len(SUBSETS):
-        return scores
-    drawn = np.mean([each for _score, each in found], axis=0)
-    units = stratified_units(part.sessions for part in parts.values())
-    overall = SectionScore(
-        section=None,
-        value=sum(score.value for score in scores) / len(scores),
-        interval=percentile_interval(drawn, units=units),
-        comparisons=sum(score.comparisons for score in scores),
-        weights={},
-    )
-    return (*scores, overall)
+            scores.append(_score(section, here, parts))
+            counted |= {name: weight / sum(here.values()) for name, weight in here.items()}
+    if len(scores) < len(SUBSETS):
+        return tuple(scores)
+    return (*scores, replace(_score(None, counted, parts), weights={}))
 
 
-def _section(
-    section: Section, weights: Mapping[str, float], parts: Mapping[str, _Part]
-) -> tuple[SectionScore, Floats]:
+def _score(
+    section: Section | None, weights: Mapping[str, float], parts: Mapping[str, _Part]
+) -> SectionScore:
     total = sum(weights.values())
-    drawn: Floats = sum(
-        (weight * parts[name].drawn for name, weight in weights.items()),
-        start=np.zeros(1),
-    )
-    drawn = drawn / total
-    score = SectionScore(
+    return SectionScore(
         section=section,
         value=sum(weight * parts[name].value for name, weight in weights.items()) / total,
-        interval=percentile_interval(
-            drawn, units=stratified_units(parts[name].sessions for name in weights)
+        interval=mean_share_interval(
+            [(weight, parts[name].stakes) for name, weight in weights.items()]
         ),
         comparisons=sum(parts[name].examples for name in weights),
         weights=dict(weights),
     )
-    return score, drawn
 
 
 def _weights(parts: Mapping[str, _Part]) -> dict[str, float]:

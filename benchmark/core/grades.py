@@ -49,7 +49,7 @@ class GradeMean(NamedTuple):
             "mean": value,
             **ends(interval),
             "grades": self.mean.rows if self.mean else 0,
-            "sessions": self.mean.units if self.mean else 0,
+            "sessions": self.mean.units.number if self.mean else 0,
             "unreadable": self.unreadable,
             "failed": self.failed,
         }

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, percentile_interval
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, Units, percentile_interval
 from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
 from benchmark.core.accuracy import Judged, unit_of
@@ -263,7 +263,7 @@ def _measured(
 
     once = shares(np.ones((1, splits)), np.ones((1, units)))
     drawn = shares(of_splits.astype(np.float64), of_units.astype(np.float64))
-    scored = int(tables[..., 1].any(axis=(0, 1)).sum())
+    scored = Units.of(tables[..., 1].sum(axis=(0, 1)))
     return Seeded(
         value=float(figure(once)[0]),
         interval=percentile_interval(figure(drawn), units=scored),

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from annotation.core.intervals import (
     DEFAULT_DRAWS,
     Interval,
+    Units,
     ends,
     percentile_interval,
-    stratified_units,
 )
 from benchmark.core.accuracy import (
     Accuracy,
@@ -27,8 +27,10 @@ from benchmark.core.accuracy import (
     drawn_values,
     gain_of,
     gain_p,
+    mean_share_interval,
     pooled,
     share_interval,
+    units_of,
 )
 from benchmark.core.before_after import AnnotatorBias, BeforeAfter, Estimate, Leans
 from benchmark.core.trust import (
@@ -321,13 +323,15 @@ class _Table:
 
     def means(self, groups: Sequence[Places]) -> JudgeMeans:
         def of(voice: _Points) -> Mean:
-            return self._mean(
-                [self._stakes(voice, each, self.policy)[1] for each in groups], pooled
-            )
+            told = [self._stakes(voice, each, self.policy)[1] for each in groups]
+            shares = [(1.0, stakes) for stakes in told if len(stakes)]
+            values = [_value(stakes, pooled) or 0.0 for _weight, stakes in shares]
+            value = sum(values) / len(values) if values else None
+            return Mean(value, mean_share_interval(shares), len(shares))
 
         def over(voice: _Points) -> Mean:
             paired = [self._paired(voice, each)[1] for each in groups]
-            return replace(self._mean(paired, difference), p=gain_p(paired, seed=self.seed))
+            return replace(self._mean_gain(paired), p=gain_p(paired, seed=self.seed))
 
         return JudgeMeans(
             of(self.base),
@@ -356,7 +360,7 @@ class _Table:
             unreadable=int((voice.asked - voice.read)[places].sum()),
             ties=int(voice.ties[places].sum()),
             policy=policy,
-            sessions=len(stakes),
+            units=units_of(stakes),
         )
 
     def _gain(self, over: _Points, places: Places) -> Gain:
@@ -379,15 +383,15 @@ class _Table:
         comparisons = len(np.unique(self.comparisons[places]))
         return comparisons, by_unit(self.sessions[places], np.column_stack(columns)[places])
 
-    def _mean(self, groups: Sequence[Floats], statistic: Callable[[Floats], Floats]) -> Mean:
+    def _mean_gain(self, groups: Sequence[Floats]) -> Mean:
         told = [(place, stakes) for place, stakes in enumerate(groups) if len(stakes)]
         if not told:
             return Mean(None, None, 0)
-        values = [float(statistic(stakes.sum(axis=0)[None])[0]) for _place, stakes in told]
-        units = stratified_units(len(stakes) for _place, stakes in told)
+        values = [float(difference(stakes.sum(axis=0)[None])[0]) for _place, stakes in told]
+        units = Units.of_strata(units_of(stakes, (1, 3)) for _place, stakes in told)
         drawn = np.mean(
             [
-                drawn_values(stakes, statistic, seed=[self.seed, place], draws=self.draws)
+                drawn_values(stakes, difference, seed=[self.seed, place], draws=self.draws)
                 for place, stakes in told
             ],
             axis=0,

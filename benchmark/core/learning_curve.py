@@ -68,7 +68,7 @@ def curve_points(
 ) -> tuple[CurvePoint, ...]:
     """The points of a curve: those on held-out users, then those on the others, by size.
 
-    Fewer than MIN_UNITS predicted users give no interval.
+    Too few predicted users give no interval.
 
     Args:
         models: the trained models with their predictions.

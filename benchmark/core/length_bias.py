@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from annotation.core.choices import Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, MIN_UNITS, Interval, student_quantile
+from annotation.core.intervals import DEFAULT_DRAWS, Interval, Units, student_quantile
 from benchmark.core.accuracy import (
     Floats,
     Integers,
@@ -171,28 +171,39 @@ def _slope(rows: Sequence[Sized]) -> Slope:
     if fit.value is None:
         return Slope(None, None, unbounded=True)
     influence = by_unit(_units(rows), fit.influence[:, None])[:, 0]
-    return Slope(fit.value, wald(fit.value, influence), unbounded=False)
+    held = by_unit(_units(rows), fit.held[:, None])[:, 0]
+    return Slope(fit.value, wald(fit.value, influence, held), unbounded=False)
 
 
 @dataclass(frozen=True, slots=True)
 class SlopeFit:
-    """The slope with each row's part in its error; `value` is None where it is unbounded."""
+    """The slope with each row's part in its error; `value` is None where it is unbounded.
+
+    `held` is how much of what is known of the slope each row holds: 1 in all.
+    """
 
     value: float | None
     influence: Floats
+    held: Floats
 
 
-def wald(value: float, influence: Floats) -> Interval | None:
+def wald(value: float, influence: Floats, held: Floats) -> Interval | None:
     """The interval of an estimate from the parts of independent units in its error.
 
-    With m units Student's quantile of m - 1 degrees of freedom times the root of m / (m - 1) times
-    the sum of squares (Cameron and Miller 2015). None for fewer than MIN_UNITS.
+    The square of each part counts 1 / (1 - what the unit holds) times, for a unit pulls the
+    estimate towards itself (CR2, Bell and McCaffrey 2002), and Student's quantile has a degree of
+    freedom less than there are effective units. None where those are too few.
+
+    Args:
+        value: the estimate.
+        influence: of each unit, its part in the error.
+        held: of each unit, how much of the estimate it holds: 1 in all.
     """
-    units = len(influence)
-    if units < MIN_UNITS:
+    units = Units.of(held)
+    if units.few:
         return None
-    spread = units / (units - 1) * float((influence**2).sum())
-    half = student_quantile(units - 1) * sqrt(spread)
+    spread = float((influence**2 / (1 - held)).sum())
+    half = student_quantile(units.effective - 1) * sqrt(spread)
     return Interval(value - half, value + half)
 
 
@@ -215,11 +226,12 @@ def slope_fit(x: Floats, wins_a: Integers, wins_b: Integers) -> SlopeFit | None:
         return None
     to_longer, to_shorter = np.where(x > 0, wins_a, wins_b), np.where(x > 0, wins_b, wins_a)
     if not to_longer.any() or not to_shorter.any():
-        return SlopeFit(None, np.zeros(len(x)))
+        return SlopeFit(None, np.zeros(len(x)), np.zeros(len(x)))
     value = _root(x, wins_a, n)
     chance = _logistic(value * x)
-    curvature = float((x * x * n * chance * (1 - chance)).sum())
-    return SlopeFit(value, x * (wins_a - n * chance) / curvature)
+    curvature = x * x * n * chance * (1 - chance)
+    total = float(curvature.sum())
+    return SlopeFit(value, x * (wins_a - n * chance) / total, curvature / total)
 
 
 def _root(x: Floats, won: Integers, n: Integers) -> float:

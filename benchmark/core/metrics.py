@@ -143,7 +143,7 @@ def evaluate(
 ) -> Metric:
     """One metric; with a seed also its user-clustered percentile bootstrap interval.
 
-    Fewer than MIN_UNITS users give no interval.
+    Too few users give no interval.
 
     Args:
         data: the turns.

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from annotation.core.choices import Hallucination, Reason, is_satisfied
-from annotation.core.intervals import MIN_UNITS, Interval, ends, student_quantile
+from annotation.core.intervals import Interval, ends, student_quantile
 from annotation.core.profiles import QUESTIONS
 from annotation.core.significance import holm
 from benchmark.core.corrected import (
@@ -75,7 +75,7 @@ class ModelSatisfaction:
         cells: dict[str, object] = {
             "model": self.model,
             "answers": self.mean.rows,
-            "users": self.mean.units,
+            "users": self.mean.units.number,
         }
         for name in ("mean", "satisfied", "dissatisfied", "made_up"):
             found: MeanEstimate | None = getattr(self, name)
@@ -102,8 +102,8 @@ class CorrectedSatisfaction:
 class ModelDifference(NamedTuple):
     """By how much the first model does better than the second; p is Holm's over all pairs.
 
-    `both` of `users` rated both models. No interval and no p where fewer than MIN_UNITS rated
-    either, or where the scores of neither vary.
+    `both` of `users` rated both models. No interval and no p where too few rated either, or one or
+    a few of them hold most of its answers, or where the scores of neither vary.
     """
 
     first: str
@@ -235,10 +235,10 @@ def differences(
 
     What users add to either mean is summed by user: where the same users rated both models the
     difference is theirs, and what is their own cancels; where they are others it is that of
-    independent groups. p is two-sided, by Student's distribution with as many degrees of freedom as
-    the smaller group of users has. Where a share is the same for every user, or no user differs
-    between the models, that variance says nothing: the interval comes from Wilson's of both
-    (Newcombe 1998, method 10), and p is that of an error which has its nearer end there.
+    independent groups. p is two-sided, by Student's distribution with a degree of freedom less than
+    the model of fewer effective users has of them. Where a share is the same for every user, or no
+    user differs between the models, that variance says nothing: the interval comes from Wilson's of
+    both (Newcombe 1998, method 10), and p is that of an error which has its nearer end there.
 
     Args:
         answers: as for `by_model`.
@@ -250,7 +250,8 @@ def differences(
         values = np.array([_worth(score, lows=lows) for _answer, score in own])
         users = [answer.user for answer, _score in own]
         found = clustered_mean(list(values), users, bounds=SHARE if lows else SCORES)
-        sides[model] = _side(found, (values - values.mean()) / len(values), users)
+        held = np.full(len(values), 1 / len(values))
+        sides[model] = _side(found, (values - values.mean()) / len(values), held, users)
     return _all_pairs(sides, -1 if lows else 1)
 
 
@@ -264,19 +265,17 @@ def corrected_differences(
         figure = corrected(rows, is_random=is_random, bounds=SHARE if lows else SCORES)
         if figure.corrected is not None and figure.weight is not None:
             _value, around = deviations(rows, figure.weight)
-            labelled = [
-                answer.user
-                for (answer, _score), known in zip(own, rows.labelled, strict=True)
-                if known
-            ]
+            held = rows.labelled / rows.labelled.sum()
             users = [answer.user for answer, _score in own]
-            side = _side(figure.corrected, around, users)
-            sides[model] = side._replace(users=frozenset(labelled))
+            sides[model] = _side(figure.corrected, around, held, users)
     return _all_pairs(sides, -1 if lows else 1)
 
 
 class _Side(NamedTuple):
-    """A model's figure, what each user adds to its error, and the users who count."""
+    """A model's figure, what each user adds to its error, and the users who count.
+
+    What a user adds is divided by the root of 1 less what they hold (CR2).
+    """
 
     found: MeanEstimate
     added: Mapping[int, float]
@@ -291,11 +290,15 @@ class _Side(NamedTuple):
         return sum(each * each for each in self.added.values())
 
 
-def _side(found: MeanEstimate, around: Floats, users: Sequence[int]) -> _Side:
+def _side(found: MeanEstimate, around: Floats, held: Floats, users: Sequence[int]) -> _Side:
     added: dict[int, float] = defaultdict(float)
-    for user, each in zip(users, around.tolist(), strict=True):
+    holding: dict[int, float] = defaultdict(float)
+    for user, each, part in zip(users, around.tolist(), held.tolist(), strict=True):
         added[user] += each
-    return _Side(found, added, frozenset(users))
+        holding[user] += part
+    if not found.units.few:
+        added = {user: each / sqrt(1 - holding[user]) for user, each in added.items()}
+    return _Side(found, added, frozenset(user for user, part in holding.items() if part))
 
 
 def _all_pairs(sides: Mapping[str, _Side], sign: int) -> tuple[ModelDifference, ...]:
@@ -317,13 +320,12 @@ def _difference(
     told = ModelDifference(
         first, second, value, None, None, len(users), len(one.users & other.users)
     )
-    fewest = min(len(one.users), len(other.users))
-    if fewest < MIN_UNITS:
+    if one.found.units.few or other.found.units.few:
         return told
+    freedom = min(one.found.units.effective, other.found.units.effective) - 1
     both = {*one.added, *other.added}
     moved = sum((one.added.get(user, 0.0) - other.added.get(user, 0.0)) ** 2 for user in both)
-    quantile = student_quantile(fewest - 1)
-    error = sqrt(fewest / (fewest - 1) * moved)
+    quantile, error = student_quantile(freedom), sqrt(moved)
     interval = Interval(value - quantile * error, value + quantile * error)
     if shares and min(one.spread(), other.spread(), moved) < FLAT:
         interval = _newcombe(one.found, other.found)
@@ -331,7 +333,7 @@ def _difference(
         error = nearer / quantile
     elif moved < FLAT:
         return told
-    return told._replace(interval=interval, p=_two_sided(value, error, fewest - 1))
+    return told._replace(interval=interval, p=_two_sided(value, error, freedom))
 
 
 def _newcombe(one: MeanEstimate, other: MeanEstimate) -> Interval:
@@ -343,7 +345,7 @@ def _newcombe(one: MeanEstimate, other: MeanEstimate) -> Interval:
     return Interval(value - down, value + up)
 
 
-def _two_sided(value: float, error: float, freedom: int) -> float:
+def _two_sided(value: float, error: float, freedom: float) -> float:
     from scipy.special import stdtr
 
     return 2 * float(stdtr(freedom, -abs(value) / error))

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from annotation.core.intervals import MIN_UNITS, Interval, percentile_interval, ratio
+from annotation.core.intervals import MIN_UNITS, Interval, Units, percentile_interval, ratio
 from annotation.core.refusals import Refused
 from benchmark.core.bradley_terry import SAME, Floats, VerdictCounts, fit_log_odds
 from benchmark.core.pairing import PRIOR
@@ -71,10 +71,10 @@ def _agreement(
     point: tuple[Floats, Floats], drawn: tuple[Floats, Floats], units: int
 ) -> RankAgreement:
     """Of orders: (1, models, models) for the values, draws for the intervals."""
-    values = []
+    values, alike = [], Units.alike(units)
     for measure in (kendall, spearman):
         value = float(measure(*point)[0])
-        interval = percentile_interval(measure(*drawn), units=units) if len(drawn[0]) else None
+        interval = percentile_interval(measure(*drawn), units=alike) if len(drawn[0]) else None
         values.append((value if isfinite(value) else None, interval if isfinite(value) else None))
     (tau, tau_interval), (rho, rho_interval) = values
     return RankAgreement(point[0].shape[1], tau, tau_interval, rho, rho_interval)

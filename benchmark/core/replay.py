@@ -18,9 +18,9 @@ import numpy as np
 from annotation.core.choices import LabelledEnum, is_satisfied
 from annotation.core.intervals import (
     DEFAULT_DRAWS,
-    MIN_UNITS,
     FloatArray,
     Interval,
+    Units,
     bootstrap,
     bootstrap_mean,
     clustered_wilson,
@@ -150,7 +150,7 @@ def user_interval(
         draws: resamples of users.
 
     Returns:
-        None for fewer than MIN_UNITS users, over whom percentiles cover too seldom.
+        None for too few users, over whom percentiles cover too seldom.
     """
     means = _means(answers, Grouping.USER)
     return bootstrap_mean([means[user] for user in sorted(means)], seed=seed, draws=draws)
@@ -240,7 +240,7 @@ def _paired(deltas: Iterable[float], *, margin: float) -> Paired:
 class Difference(NamedTuple):
     """How much better one did than the other, by the mean of users' mean differences.
 
-    `interval` and `p` (sign flips over users) are None for fewer than MIN_UNITS users.
+    `interval` and `p` (sign flips over users) are None for too few users.
     """
 
     value: float
@@ -270,7 +270,7 @@ def difference(
     first, second = _means(ours, Grouping.USER), _means(theirs, Grouping.USER)
     deltas = [first[user] - second[user] for user in sorted(first)]
     interval = bootstrap_mean(deltas, seed=seed, draws=draws)
-    p = sign_flip_p(deltas, seed=seed) if len(deltas) >= MIN_UNITS else None
+    p = None if Units.alike(len(deltas)).few else sign_flip_p(deltas, seed=seed)
     return Difference(fmean(deltas), interval, p)
 
 
@@ -282,7 +282,7 @@ def intervals(
 ) -> dict[str, Interval | None]:
     """The 95 % intervals of one model's means, by MACROS, and of its `satisfied` share.
 
-    All draw users, with all that they answered; None for fewer than MIN_UNITS of them.
+    All draw users, with all that they answered; None for too few of them.
     """
     users = [one.user for one in answers]
     blocks = _means(answers, Grouping.BLOCK)

@@ -28,7 +28,7 @@ _NAMES: Final = len(REASONS)
 
 @dataclass(frozen=True, slots=True)
 class ChanceEstimate:
-    """A figure with its user-clustered interval: None without draws or MIN_UNITS users."""
+    """A figure with its user-clustered interval: None without draws, and for too few users."""
 
     value: float
     interval: Interval | None = None

@@ -14,9 +14,9 @@ import numpy as np
 from annotation.core.choices import Reason, is_satisfied
 from annotation.core.intervals import (
     DEFAULT_DRAWS,
-    MIN_UNITS,
     FloatArray,
     Interval,
+    Units,
     bootstrap_values,
     clustered_wilson,
     percentile_interval,
@@ -68,8 +68,8 @@ def gains(
 ) -> Mapping[MetricName, EvaluatorGain]:
     """What an evaluator adds to a reference: a paired bootstrap over users.
 
-    A draw of users is the same for both, so that what they share cancels. p is `_two_sided`. Fewer
-    than MIN_UNITS users give neither interval nor p.
+    A draw of users is the same for both, so that what they share cancels. p is `_two_sided`. Too
+    few users give neither interval nor p.
 
     Args:
         blocks: the turns; those that either leaves without a score are left out.
@@ -104,6 +104,8 @@ def paired_gains(
     first = scored(gold, [turn[1] for turn in turns], units)
     second = scored(gold, [turn[2] for turn in turns], units)
 
+    drawn_users = Units.of_rows(units)
+
     def gain(name: MetricName) -> EvaluatorGain:
         pulse()
         metric = METRICS[name]
@@ -115,30 +117,31 @@ def paired_gains(
         value = float(difference(np.ones((1, len(turns))))[0]) if turns else np.nan
         if np.isnan(value):
             return EvaluatorGain(None)
-        if not draws or first.user_count < MIN_UNITS:
+        if not draws or drawn_users.few:
             return EvaluatorGain(value)
         drawn = bootstrap_values(
             difference, units=len(turns), seed=seed, clusters=units, draws=draws
         )
-        interval = percentile_interval(drawn, units=first.user_count)
-        p = None if interval is None else _two_sided(drawn, first.user_count)
+        interval = percentile_interval(drawn, units=drawn_users)
+        p = None if interval is None else _two_sided(drawn, drawn_users)
         return EvaluatorGain(value, interval, p)
 
     return {name: gain(name) for name in GAINED}
 
 
-def _two_sided(drawn: FloatArray, users: int) -> float:
+def _two_sided(drawn: FloatArray, users: Units) -> float:
     """The level at which an interval of these draws ends at no difference: `tails` inverted.
 
     Where a share of draws lies on the smaller side, counting one more than seen, it is 2 P(T > t)
-    with t = -Phi^-1(share) sqrt((m - 1) / m) and m - 1 degrees of freedom for m users.
+    with t = -Phi^-1(share) sqrt((m - 1) / m) and m - 1 degrees of freedom for m effective users.
     """
     from scipy.special import stdtr
 
     defined = drawn[~np.isnan(drawn)]
     smaller = min(int((defined <= 0).sum()), int((defined >= 0).sum()))
     far = NormalDist().inv_cdf(min(0.5, (smaller + 1) / (len(defined) + 1)))
-    return 2 * float(stdtr(users - 1, far * sqrt((users - 1) / users)))
+    freedom = users.effective - 1
+    return 2 * float(stdtr(freedom, far * sqrt(freedom / users.effective)))
 
 
 @dataclass(frozen=True, slots=True)

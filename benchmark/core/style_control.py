@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.core.intervals import MIN_UNITS, Interval, percentile_interval
+from annotation.core.intervals import MIN_UNITS, Interval, Units, percentile_interval
 from benchmark.core.bradley_terry import (
     CENTRE,
     SCALE,
@@ -122,8 +122,9 @@ def style_ranking(
     units = int(tally.sessions.counts.sum())
     size = draws if units >= MIN_UNITS else 0
     sample, betas = _bootstrap(data, fitted, beta[0], zero, units=units, draws=size, seed=seed)
+    alike = Units.alike(units)
     effects = tuple(
-        StyleEffect(style, float(beta[0, place]), percentile_interval(betas[:, place], units=units))
+        StyleEffect(style, float(beta[0, place]), percentile_interval(betas[:, place], units=alike))
         if data.styles[:, place].any()
         else StyleEffect(style, None, None)
         for place, style in enumerate(STYLES)

@@ -16,13 +16,13 @@ from typing import Final
 import numpy as np
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.intervals import DEFAULT_DRAWS, Interval, percentile_interval, stratified_units
+from annotation.core.intervals import DEFAULT_DRAWS, Interval
 from benchmark.core.accuracy import (
     Floats,
     InvalidPolicy,
     bootstrap_sums,
     by_unit,
-    drawn_values,
+    mean_share_interval,
     pooled,
     session_units,
     share_interval,
@@ -76,7 +76,7 @@ def ties_score(
     sums = np.array(rows, dtype=np.float64)
     return TiesScore(
         value=float(_score(sums.sum(axis=0)[None])[0]),
-        interval=bootstrap_sums(sums, _score, seed=seed, draws=draws),
+        interval=bootstrap_sums(sums, _score, seed=seed, draws=draws, held=(5,)),
         questions=len(rows),
     )
 
@@ -143,43 +143,35 @@ class BestOfReport:
 def best_of_report(
     items: Iterable[BestOfItem],
     *,
-    seed: int,
     policy: InvalidPolicy = InvalidPolicy.EXCLUDED,
-    draws: int = DEFAULT_DRAWS,
 ) -> BestOfReport | None:
     """The figures of one judge; None without a scored item.
 
     Args:
         items: in the order in which subsets shall stand.
-        seed: of every bootstrap.
         policy: whether a reply that could not be read leaves its item out, or decides against it.
-        draws: of every bootstrap.
     """
     groups: dict[str, list[BestOfItem]] = {}
     for item in items:
         groups.setdefault(item.subset, []).append(item)
     stakes = {name: _stakes(own, policy) for name, own in groups.items()}
-    told = [(place, rows) for place, (scored, rows) in enumerate(stakes.values()) if scored]
+    told = [rows for scored, rows in stakes.values() if scored]
     if not told:
         return None
     subsets = tuple(
         _best_of(name, rows, (scored, len(groups[name]))) for name, (scored, rows) in stakes.items()
     )
-    everything = np.concatenate([rows for _place, rows in told])
+    everything = np.concatenate(told)
     count = sum(map(len, groups.values()))
     scored = sum(each.scored for each in subsets)
     values = [each.value for each in subsets if each.value is not None]
-    drawn = [drawn_values(rows, pooled, seed=[seed, place], draws=draws) for place, rows in told]
     return BestOfReport(
         subsets=subsets,
         overall=_best_of(None, everything, (scored, count)),
         mean=BestOf(
             subset=None,
             value=sum(values) / len(values),
-            interval=percentile_interval(
-                np.mean(drawn, axis=0),
-                units=stratified_units(len(rows) for _place, rows in told),
-            ),
+            interval=mean_share_interval([(1.0, rows) for rows in told]),
             scored=scored,
             items=count,
         ),

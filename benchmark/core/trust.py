@@ -353,7 +353,7 @@ class _Table:
         stands_in = STACK if STACK in beside else instead
         return Figures(
             scenario=scenario,
-            human=human_position_bias((label.verdict, label.shown) for label in labels),
+            human=human_position_bias((label.verdict, label.shown, label.unit) for label in labels),
             base=self._measured(BASE, base),
             selected=self._measured(SELECTED, selected),
             shuffled=self._control(SHUFFLED, shuffled),

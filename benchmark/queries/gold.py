@@ -336,10 +336,9 @@ def _reports(
     return [
         JudgeReport(
             judge,
-            gold_report(own, seed=SEED, policy=policy),
+            gold_report(own, policy=policy),
             best_of_report(
                 decided_items(items, {case.judged.key: case.judged.decisions for case in own}),
-                seed=SEED,
                 policy=policy,
             ),
             ties.get(judge.run),

@@ -31,7 +31,7 @@ def _of_scenarios(row: ModelSatisfaction) -> Iterator[Row]:
             "model": row.model,
             "scenario": name,
             "answers": found.rows,
-            "users": found.units,
+            "users": found.units.number,
             **mean_cells(found),
         }
 

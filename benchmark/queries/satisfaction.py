@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 
 from annotation.core.choices import JudgmentStatus, Reason
-from annotation.core.intervals import Interval, missing_units
+from annotation.core.intervals import Interval, Units
 from annotation.models import Dataset, SatisfactionLabel
 from benchmark.core.learning_curve import CURVE_METRICS, CurveFigure, CurveOn, CurvePoint
 from benchmark.core.metrics import ReliabilityPoint, reliability
@@ -46,26 +46,21 @@ class SatisfactionFigures:
     """Agreement of one run's scores with the users' own.
 
     `unreadable` and `failed` judgments carry no score and stand in no metric. Where only one user
-    is measured, intervals draw that user's sessions instead of users: `units` is how many of either
-    there are. `asked` is the way in which the judge was asked, "" where there is none.
+    is measured, intervals draw that user's sessions instead of users: `units` are those of either.
+    `asked` is the way in which the judge was asked, "" where there is none.
     """
 
     run: RunChoice
     asked: str
     users: int
     turns: int
-    units: int
+    units: Units
     unreadable: int
     failed: int
     fallbacks: int
     metrics: tuple[MetricRow, ...]
     reliability: tuple[ReliabilityPoint, ...]
     seed: int
-
-    @property
-    def missing(self) -> int:
-        """How many units more would give intervals; 0 where there are enough."""
-        return missing_units(self.units)
 
 
 def satisfaction_figures(
@@ -119,7 +114,7 @@ def satisfaction_figures(
         asked="" if run.judge == LEARNED else fullest[1] or "",
         users=len({turn.user for turn in turns}),
         turns=len(turns),
-        units=len({turn.user if user is None else turn.session for turn in turns}),
+        units=Units.of_rows(turn.user if user is None else turn.session for turn in turns),
         unreadable=sum(status == JudgmentStatus.UNPARSEABLE for status, _ in states),
         failed=sum(status == JudgmentStatus.FAILED for status, _ in states),
         fallbacks=sum(bool(reason) for _, reason in states),

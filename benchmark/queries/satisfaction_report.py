@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from annotation.core.intervals import Interval, ends, missing_units
+import numpy as np
+
+from annotation.core.intervals import Interval, Units, ends
 from annotation.core.numbers import number_in
 from annotation.core.participants import natural_key
 from annotation.core.refusals import Refused
@@ -246,9 +248,9 @@ class EvaluatorRow:
         return len(self.details.users)
 
     @property
-    def missing_users(self) -> int:
-        """How many users more would give intervals."""
-        return missing_units(self.users)
+    def units(self) -> Units:
+        """The users whose turns have a score, by how many each has."""
+        return Units.of(np.array([float(user.turns) for user in self.details.users]))
 
     @property
     def shown(self) -> tuple[Metric, ...]:
@@ -369,7 +371,7 @@ class SatisfactionReport:
         """The lines that have no intervals because of too few users."""
         if not self.draws:
             return ()
-        return tuple(row for row in self.all_rows if row.details.users and row.missing_users)
+        return tuple(row for row in self.all_rows if row.details.users and row.units.few)
 
 
 def evaluation_of(run_id: int) -> SatisfactionReport | None:

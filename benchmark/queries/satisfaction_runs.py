@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.fields.json import KT
 
 from annotation.core.choices import JudgmentStatus
-from annotation.core.intervals import missing_units
+from annotation.core.intervals import Units
 from annotation.models import SatisfactionLabel
 from annotation.queries.participants import names_of
 from annotation.queries.withheld import withheld_responses, withheld_sessions
@@ -211,14 +211,15 @@ class RunsBeside(NamedTuple):
     """Finished satisfaction runs side by side, on calibrated scores.
 
     `unfinished` are those asked for that are under way, stopped or failed. Intervals draw users,
-    or sessions where all turns are one user's (`single`); `missing` such units would give them.
+    or sessions where all turns are one user's (`single`); `units` are these, of the run that has
+    the fewest effective ones.
     """
 
     lines: tuple[RunScores, ...]
     unfinished: tuple[JudgeRun, ...]
     users: tuple[UserLine, ...]
     single: bool
-    missing: int
+    units: Units
     seed: int
 
     @property
@@ -295,13 +296,17 @@ def runs_beside(ids: Sequence[int], *, seed: int) -> RunsBeside:
     names: dict[int, str] = {}
     for dataset in {run.dataset_id: run.dataset for run in done}.values():
         names.update(names_of(dataset=dataset))
-    units = {turn.session if single else turn.user for own in turns.values() for turn in own}
+    units = [
+        Units.of_rows(turn.session if single else turn.user for turn in own)
+        for own in turns.values()
+        if own
+    ]
     return RunsBeside(
         lines=tuple(lines),
         unfinished=tuple(run for run in runs if run not in done),
         users=user_lines([_user_rows(turns[run.pk], names) for run in done]),
         single=single,
-        missing=missing_units(len(units)) if units else 0,
+        units=min(units, key=lambda each: each.effective, default=Units.alike(0)),
         seed=seed,
     )
 

@@ -20,7 +20,6 @@ from annotation.core.charts import (
     interval_plot,
     share_chart,
 )
-from annotation.core.intervals import MIN_UNITS
 from annotation.templatetags.look import decimal
 from annotation.views.access import csv_file
 from benchmark.core.corrected import MeanEstimate
@@ -49,7 +48,6 @@ def grades(request: HttpRequest) -> HttpResponse:
         "scope": page,
         "kin": families_of_runs([page.run.pk] if page.run else []),
         "figures_id": FIGURES_ID,
-        "fewest": MIN_UNITS,
         "plot": _plot(page),
         "turns": page.turns if len(page.turns) > 1 else (),
         "rows": [

@@ -151,7 +151,7 @@ def _leading(page: TrustPage) -> dict[str, Any] | None:
     return {
         "metric": metrics[0],
         "turns": found.turns,
-        "missing": found.missing,
+        "units": found.units,
         "is_own": page.own_satisfaction is not None,
     }
 

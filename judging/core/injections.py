@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from annotation.core.choices import JudgmentStatus, LabelledEnum, Order, Verdict
-from annotation.core.intervals import Interval, clustered_wilson, missing_units
+from annotation.core.intervals import FloatArray, Interval, Units, clustered_wilson
 from annotation.core.refusals import gettext_noop
 from judging.core.prompts import LANGUAGES
 
@@ -261,14 +261,18 @@ class Flips:
     def interval(self) -> Interval | None:
         """Wilson's with comparisons as units, for all attempts on one depend on it.
 
-        None for fewer than MIN_UNITS of them.
+        None where they are too few.
         """
-        return clustered_wilson(*np.array(self.by_pair, dtype=np.float64).reshape(-1, 2).T)
+        return clustered_wilson(*self._counts.T)
 
     @property
-    def missing(self) -> int:
-        """How many comparisons more an interval needs; 0 where there are enough."""
-        return missing_units(len(self.by_pair))
+    def units(self) -> Units:
+        """The comparisons, by how many verdicts each holds."""
+        return Units.of(self._counts[:, 1])
+
+    @property
+    def _counts(self) -> FloatArray:
+        return np.array(self.by_pair, dtype=np.float64).reshape(-1, 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from annotation.core.choices import SATISFIED_FROM
 from annotation.core.intervals import (
     DEFAULT_DRAWS,
     Statistic,
+    Units,
     bootstrap,
     centred,
     cluster_index,
@@ -55,6 +56,7 @@ def manifest(held_out: HeldOut, settings: Settings, *, users: Sequence[str]) -> 
     below = sum(score < SATISFIED_FROM for score in held_out.gold)
     return {
         "users": list(users),
+        "effective_users": Units.of_rows(held_out.users).effective,
         "turns": len(held_out.gold),
         "dissatisfied": below,
         "reasons": sum(reason is not None for reason in held_out.reasons),
@@ -82,7 +84,7 @@ def intervals_of(
 ) -> dict[str, dict[str, float | None]]:
     """The 95 % interval of each figure, `low` and `high`; users are drawn, nothing is retrained.
 
-    The ends are None for fewer than MIN_UNITS users.
+    The ends are None for too few users.
 
     Args:
         held_out: the predictions.

@@ -377,8 +377,8 @@ def _bias(rows: list[ReportRow]) -> Iterator[str]:
 
 def _satisfaction(figures: SatisfactionFigures) -> Iterator[str]:
     intervals = "95 % intervals over users"
-    if figures.missing:
-        intervals = few_users_told(figures.missing)
+    if figures.units.few:
+        intervals = few_users_told(figures.units)
     yield f"Satisfaction of {figures.users} users in {figures.turns} turns ({intervals})"
     yield f"  {'':<38} {'calibrated to the user':<22} raw"
     for metric in figures.metrics:

@@ -11,6 +11,7 @@ from django.db import DatabaseError, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils.translation import gettext_noop
 
+from annotation.core.intervals import Units
 from annotation.core.refusals import Refused
 from judging.queries.generation import SameFamily
 
@@ -26,9 +27,19 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def few_users_told(missing: int) -> str:
+def few_users_told(users: Units) -> str:
     """Why figures have no interval, and how many users more would give one."""
-    return f"too few users for intervals: about {counted(missing, 'more user')} needed"
+    return (
+        f"{uneven_told(users, 'user')}too few users for intervals: "
+        f"about {counted(users.missing, 'more user')} needed"
+    )
+
+
+def uneven_told(units: Units, one: str) -> str:
+    """That one unit or a few hold most of the rows, put before what follows of it; or nothing."""
+    if units.one_holds_most:
+        return f"one {one} holds most of the rows; "
+    return f"a few {one}s hold most of the rows; " if units.uneven else ""
 
 
 def kin_lines(kin: Iterable[SameFamily]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from annotation.core.intervals import Interval, missing_units
+from annotation.core.intervals import Interval, Units
 from annotation.core.refusals import text_of
 from benchmark.core.learning_curve import CURVE_METRICS
 from benchmark.core.metrics import Metric, MetricName
@@ -78,12 +78,12 @@ def _remarks(found: SatisfactionReport) -> Iterator[str]:
 
 def _few(found: SatisfactionReport) -> Iterator[str]:
     """Which lines have too few users for intervals, by how many they have."""
-    few: dict[int, list[str]] = {}
+    few: dict[Units, list[str]] = {}
     for one in found.few_users:
-        few.setdefault(one.users, []).append(_title(one))
+        few.setdefault(one.units, []).append(_title(one))
     for users, titles in few.items():
         whose = "" if len(titles) == len(found.all_rows) else f" ({'; '.join(titles)})"
-        yield f"{counted(users, 'user')}{whose}: {few_users_told(missing_units(users))}"
+        yield f"{counted(users.number, 'user')}{whose}: {few_users_told(users)}"
 
 
 def left_out_told(each: LeftOut) -> str:

@@ -126,7 +126,7 @@ def test_people_s_ratings_by_model(viewer, django_assert_max_num_queries):
     with django_assert_max_num_queries(16):
         answer = viewer.get(PAGE)
     alpha, beta = (models(answer)[name] for name in ("alpha", "beta"))
-    assert (alpha.mean.value, alpha.mean.rows, alpha.mean.units) == (4.5, 24, 12)
+    assert (alpha.mean.value, alpha.mean.rows, alpha.mean.units.number) == (4.5, 24, 12)
     assert (beta.mean.value, beta.dissatisfied.value, beta.made_up.value) == (3.0, 0.5, 0.5)
     assert dict(beta.reasons) == {"UNUSABLE": 12}
     [pair] = answer.context["board"].mean_differences

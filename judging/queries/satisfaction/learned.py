@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 
-from annotation.core.intervals import missing_units
+from annotation.core.intervals import Units
 from annotation.models import Dataset
 from annotation.queries.datasets import of_no_deleted
 from judging.core.rules import Level
@@ -135,9 +135,10 @@ class LearnedVersionPage:
         )
 
     @property
-    def missing_users(self) -> int:
-        """How many training users more would give intervals."""
-        return missing_units(len(self.model.manifest["users"]))
+    def units(self) -> Units:
+        """The training users; a model of before does not say as how many equal ones they count."""
+        number = len(self.model.manifest["users"])
+        return Units(number, self.model.manifest.get("effective_users", float(number)))
 
     @property
     def settings(self) -> tuple[tuple[str, object], ...]:

@@ -85,7 +85,7 @@ def trust_figures(rng: Random, units: int, draws: int) -> Mapping[str, Found]:
     kin = self_preference(rivals, judge=_FAMILY, seed=_SEED, draws=draws)
     gained = gain(before, after, seed=_SEED, draws=draws)
     shared = human_agreement(_labels(said, order, session), [_labels(others, order, session)])
-    position = human_position_bias(zip(said, order, strict=True))
+    position = human_position_bias(zip(said, order, session, strict=True))
     return {
         "accuracy, base judge": _of(accuracy(before)),
         "accuracy, with preferences": _of(accuracy(after)),

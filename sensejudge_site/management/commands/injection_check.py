@@ -222,7 +222,7 @@ def _share(found: Flips, what: str) -> str:
         return "no verdict could be read"
     interval = found.interval
     spread = (
-        f"too few pairs for an interval, about {found.missing} more"
+        f"too few pairs for an interval, about {found.units.missing} more"
         if interval is None
         else f"{interval.low * 100:.1f} - {interval.high * 100:.1f}"
     )

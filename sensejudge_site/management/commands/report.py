@@ -136,7 +136,7 @@ def _gold_lines(found: tuple[JudgeReport, ...]) -> Iterator[str]:
     yield from kin_lines(families_of_runs(each.judge.run for each in found))
     for each in found:
         edited = ", preferences edited late" if each.judge.edited else ""
-        yield f"{_judge(each.judge)}{edited}; 95 % intervals, seed {each.report.seed}"
+        yield f"{_judge(each.judge)}{edited}; 95 % intervals"
         rows = list(gold_records(each.judge.judge, each.report, each.best_of, each.ties))
         width = max(len(_title(row)) for row in rows)
         for row in rows:
@@ -328,7 +328,7 @@ def _satisfaction_lines(figures: SatisfactionFigures) -> Iterator[str]:
     yield (
         f"satisfaction: {counted(figures.turns, 'turn')} of {counted(figures.users, 'user')}, "
         f"{figures.unreadable} unreadable, {figures.failed} failed"
-        + (f"; {few_users_told(figures.missing)}" if figures.missing else "")
+        + (f"; {few_users_told(figures.units)}" if figures.units.few else "")
     )
     for row in figures.metrics:
         yield (

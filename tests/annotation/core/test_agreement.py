@@ -17,7 +17,9 @@ from annotation.core.agreement import (
     quotient,
     weight_matrix,
 )
-from annotation.core.intervals import Interval
+from annotation.core.intervals import Interval, Units
+
+SEVEN = Units.alike(7)
 
 
 def test_items_with_the_same_counts_are_one_pattern():
@@ -60,7 +62,9 @@ def test_the_same_seed_gives_the_same_interval():
 
     items = np.array([30, 70])
     held = SessionKinds.alone(items)
-    one, again, other = (estimate([share], held, units=100, seed=seed)[0] for seed in (1, 1, 2))
+    one, again, other = (
+        estimate([share], held, units=Units.alike(100), seed=seed)[0] for seed in (1, 1, 2)
+    )
     assert one == again
     assert one != other
     value, interval = one
@@ -76,7 +80,11 @@ def test_many_patterns_are_drawn_in_chunks():
         return weights @ np.arange(weights.shape[1]) / weights.sum(axis=1)
 
     value, interval = estimate(
-        [mean], SessionKinds.alone(np.ones(3000, dtype=int)), units=3000, seed=1, draws=500
+        [mean],
+        SessionKinds.alone(np.ones(3000, dtype=int)),
+        units=Units.alike(3000),
+        seed=1,
+        draws=500,
     )[0]
     assert value == 1499.5
     assert interval.draws == 500
@@ -86,13 +94,17 @@ def test_many_patterns_are_drawn_in_chunks():
 @pytest.mark.parametrize("items", [1, 9, 10])
 def test_fewer_than_ten_sessions_have_no_interval(items):
     held = SessionKinds.alone(np.array([items - items // 2, items // 2]))
-    [(value, interval)] = estimate([lambda weights: weights[:, 0]], held, units=items, seed=1)
+    [(value, interval)] = estimate(
+        [lambda weights: weights[:, 0]], held, units=Units.alike(items), seed=1
+    )
     assert (value, interval is None) == (items - items // 2, items < 10)
 
 
 def test_what_no_draw_moves_has_no_interval():
     held = SessionKinds.alone(np.array([12, 18]))
-    [(value, interval)] = estimate([lambda weights: weights.sum(axis=1)], held, units=30, seed=1)
+    [(value, interval)] = estimate(
+        [lambda weights: weights.sum(axis=1)], held, units=Units.alike(30), seed=1
+    )
     assert (value, interval) == (30, None)
 
 
@@ -104,10 +116,11 @@ def test_sessions_are_drawn_whole():
     kinds = np.repeat([0, 1], 250)
     together = SessionKinds.of(kinds, np.arange(500) // 10, number=2)
     assert (together.counts.tolist(), together.times.tolist()) == ([[10, 0], [0, 10]], [25, 25])
-    assert (together.items.tolist(), together.holding(np.array([True, False]))) == ([250, 250], 25)
+    assert together.items.tolist() == [250, 250]
+    assert together.holding(np.array([True, False])) == Units.alike(25)
     fifty = SessionKinds.alone(np.array([25, 25]))
     of_sessions, of_items = (
-        estimate([share], each, units=50, seed=3) for each in (together, fifty)
+        estimate([share], each, units=Units.alike(50), seed=3) for each in (together, fifty)
     )
     assert of_sessions == of_items
     apart = SessionKinds.of(kinds, np.arange(500), number=2)
@@ -121,7 +134,9 @@ def test_where_draws_leave_it_undefined_there_is_no_interval():
     def odd(weights):
         return quotient(weights[:, 1], np.minimum(weights[:, 1], 1))
 
-    [(value, interval)] = estimate([odd], SessionKinds.alone(np.array([19, 1])), units=20, seed=1)
+    [(value, interval)] = estimate(
+        [odd], SessionKinds.alone(np.array([19, 1])), units=Units.alike(20), seed=1
+    )
     assert (value, interval) == (1.0, None)
 
 
@@ -132,11 +147,23 @@ def test_a_quotient_by_nothing_is_no_number():
 @pytest.mark.parametrize(
     ("value", "items", "expected"),
     [
-        (0.5, 9, Coefficient(Measure.AC1, 0.5, None, 9, 18, Interval(0, 1), 7)),
-        (nan, 9, Coefficient(Measure.AC1, None, UndefinedAgreement.ONE_CATEGORY, 9, 18, None, 7)),
-        (nan, 0, Coefficient(Measure.AC1, None, UndefinedAgreement.NO_ITEMS, 0, 18, None, 7)),
+        (0.5, 9, Coefficient(Measure.AC1, 0.5, None, 9, 18, Interval(0, 1), Units.alike(7))),
+        (
+            nan,
+            9,
+            Coefficient(
+                Measure.AC1, None, UndefinedAgreement.ONE_CATEGORY, 9, 18, None, Units.alike(7)
+            ),
+        ),
+        (
+            nan,
+            0,
+            Coefficient(
+                Measure.AC1, None, UndefinedAgreement.NO_ITEMS, 0, 18, None, Units.alike(7)
+            ),
+        ),
     ],
 )
 def test_an_undefined_figure_says_why(value, items, expected):
     found = (value, Interval(0, 1))
-    assert coefficient(Measure.AC1, found, items=items, answers=18, sessions=7) == expected
+    assert coefficient(Measure.AC1, found, items=items, answers=18, units=SEVEN) == expected

@@ -15,7 +15,7 @@ from annotation.core.agreement_report import (
     finding_of,
     verdict_scale,
 )
-from annotation.core.intervals import Interval, clustered_wilson, wilson
+from annotation.core.intervals import Interval, Units, clustered_wilson, wilson
 
 A, B, T = 0, 1, 2
 VERDICTS = verdict_scale(ties=True)
@@ -71,13 +71,13 @@ def test_the_units_of_intervals_are_sessions():
     taken = replace(taken, session=taken.item // 2)
     found = agreement_report(taken, VERDICTS, seed=1, draws=50)
     assert found.overall.leading.value == alone.overall.leading.value
-    assert (found.overall.leading.sessions, found.overall.leading.missing) == (20, 0)
+    assert (found.overall.leading.sessions, found.overall.leading.units.missing) == (20, 0)
     assert found.overall.same_interval == clustered_wilson(
         np.array([1.0, 2.0] * 10), np.array([2.0] * 20)
     )
     assert found.overlaps[0].coefficients[0].sessions == 20
     few = agreement_report(replace(taken, session=taken.item // 5), VERDICTS, seed=1, draws=50)
-    assert (few.overall.leading.missing, few.overall.leading.interval) == (2, None)
+    assert (few.overall.leading.units.missing, few.overall.leading.interval) == (2, None)
     assert (few.overall.same_interval, few.overlaps[0].coefficients[0].interval) == (None, None)
 
 
@@ -133,7 +133,7 @@ def test_a_crowd_is_cut_to_those_with_the_most_in_common():
 def test_ten_unanimous_items_do_not_make_people_reliable():
     found = report([(item, person, (A, B)[item % 2]) for item in range(10) for person in (7, 8)])
     leading = found.overall.leading
-    assert (leading.value, leading.interval, leading.missing) == (1.0, None, 0)
+    assert (leading.value, leading.interval, leading.units.missing) == (1.0, None, 0)
     assert finding_of(leading) is Finding.UNSURE
     # Shares have Wilson's: 3.8415 / (10 + 3.8415) below 1 at most.
     for told in (found.overall.coefficients, found.overlaps[0].coefficients):
@@ -162,6 +162,6 @@ def test_the_lower_end_of_the_interval_decides(leading, finding):
     undefined = None if value is not None else UndefinedAgreement.ONE_CATEGORY
     span = Interval(*interval) if interval else None
     found = Coefficient(
-        Measure.ALPHA_NOMINAL, value, undefined, items, 2 * items, span, sessions=items
+        Measure.ALPHA_NOMINAL, value, undefined, items, 2 * items, span, units=Units.alike(items)
     )
     assert finding_of(found) is finding

@@ -6,6 +6,7 @@ from scipy.stats import binom, t
 
 from annotation.core.intervals import (
     Interval,
+    Units,
     bootstrap,
     bootstrap_mean,
     cluster_index,
@@ -17,7 +18,6 @@ from annotation.core.intervals import (
     missing_units,
     percentile_interval,
     rank_correlation,
-    stratified_units,
     student_quantile,
     tails,
     wilson,
@@ -89,6 +89,35 @@ def test_effective_units_fall_with_what_the_largest_holds(totals, effective):
     assert effective_units(np.array(totals, float)) == pytest.approx(effective, abs=1e-4)
 
 
+def test_units_are_counted_by_what_they_hold():
+    assert Units.of(np.array([4.0, 0.0, 4.0])) == Units.alike(2) == (2, 2)
+    assert Units.of(np.array([2.0, 1.0]), np.array([3, 4])) == pytest.approx((7, 100 / 16))
+    assert Units.of_rows("aab") == pytest.approx((2, 9 / 5))
+    assert Units.of(np.zeros(0)) == Units.of_rows([]) == (0, 0)
+
+
+def test_units_say_how_many_more_are_needed_and_why():
+    giant = Units.of(np.array([300.0] + [1.0] * 10))
+    # 11 (6 / 1.0677 - 1) = 50.8 more.
+    assert (giant.few, giant.uneven, giant.one_holds_most, giant.missing) == (True, True, True, 51)
+    half = Units.of(np.array([30.0] + [1.0] * 30))
+    # 60^2 / (900 + 30) = 3.87, of 31: 31 (6 / 3.87 - 1) = 17.05.
+    assert (half.few, half.uneven, half.one_holds_most, half.missing) == (True, True, False, 18)
+    few = Units.alike(9)
+    assert (few.few, few.uneven, few.one_holds_most, few.missing) == (True, False, False, 1)
+    assert (Units.alike(0).missing, Units.alike(10).missing) == (10, 0)
+    assert not Units(10, 6.0).few
+    assert Units(10, 5.99).few
+
+
+def test_a_unit_that_holds_most_leaves_no_interval():
+    trials = np.array([300.0] + [1.0] * 10)
+    hits = np.array([200.0] + [1.0, 0.0] * 5)
+    assert clustered_wilson(hits, trials) is None
+    values, keys = [0.0, 1.0, 1.0] * 100 + [0.0, 1.0] * 5, [0] * 300 + [*range(1, 11)]
+    assert bootstrap_mean(values, seed=1, clusters=keys) is None
+
+
 def test_bootstrap_repeats_with_its_seed_only():
     values = [1, 2, 3, 4, 5, 5, 4, 1, 2, 5]
     assert bootstrap_mean(values, seed=1) == bootstrap_mean(values, seed=1)
@@ -148,12 +177,12 @@ def test_many_units_are_drawn_in_chunks():
 def test_more_than_a_fortieth_of_undefined_draws_leave_nothing(undefined, draws):
     values = np.arange(200.0)
     values[:undefined] = np.nan
-    found = percentile_interval(values, units=20)
+    found = percentile_interval(values, units=Units.alike(20))
     assert (None if found is None else found.draws) == draws
 
 
 def test_without_draws_there_is_no_interval():
-    assert percentile_interval(np.array([]), units=20) is None
+    assert percentile_interval(np.array([]), units=Units.alike(20)) is None
 
 
 @pytest.mark.parametrize(("units", "missing"), [(0, 10), (1, 9), (9, 1), (10, 0), (30, 0)])
@@ -164,14 +193,14 @@ def test_ten_units_are_the_fewest(units, missing):
     assert (bootstrap_mean(values, seed=1) is None) is expected
     assert (clustered_wilson(ones, ones) is None) is expected
     assert (independent_share(units, units) is None) is expected
-    assert (percentile_interval(np.arange(100.0), units=units) is None) is expected
+    assert (percentile_interval(np.arange(100.0), units=Units.alike(units)) is None) is expected
 
 
 def test_bootstrap_of_one_user_is_no_zero_width_interval():
     assert bootstrap_mean([3.0, 4.0] * 20, seed=1, clusters=["a"] * 40) is None
 
 
-@pytest.mark.parametrize("freedom", [5, 9, 29, 99, 999])
+@pytest.mark.parametrize("freedom", [5, 5.7, 9, 13.25, 29, 99, 999])
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_the_quantile_is_students(freedom, level):
     expected = t.ppf((1 + level) / 2, freedom)
@@ -185,7 +214,9 @@ def test_the_tails_of_few_units_lie_further_out():
 
 
 def test_strata_cost_a_degree_of_freedom_each():
-    assert [stratified_units(sizes) for sizes in ([12], [12, 20], [10] * 4)] == [12, 31, 37]
+    strata = [[Units.alike(size) for size in sizes] for sizes in ([12], [12, 20], [10] * 4)]
+    assert [Units.of_strata(each) for each in strata] == [(12, 12), (31, 31), (37, 37)]
+    assert Units.of_strata([Units(12, 7.5), Units(10, 8.0)]) == (21, 14.5)
 
 
 def test_a_share_of_single_trials_is_wilsons():
@@ -193,8 +224,8 @@ def test_a_share_of_single_trials_is_wilsons():
 
 
 def test_a_share_of_clustered_trials_counts_as_many_as_vary_alike():
-    # 20 units of 4 trials, 3 or 1 hits, half of each: p = .5, V = 20/19 * 20 * 1 / 80^2 = 1/304, so
-    # p (1 - p) / V = 76 trials, about p = .5 with t(19) for z.
+    # 20 units of 4 trials, 3 or 1 hits, half of each: p = .5, V = 20 * 1 / (19/20) / 80^2 = 1/304,
+    # so p (1 - p) / V = 76 trials, about p = .5 with t(19) for z.
     hits, trials = np.array([3.0, 1.0] * 10), np.full(20, 4.0)
     found = clustered_wilson(hits, trials)
     quantile = t.ppf(0.975, 19)
@@ -207,18 +238,37 @@ def test_a_share_of_clustered_trials_counts_as_many_as_vary_alike():
 def test_units_of_all_hits_or_none_are_trials():
     twelve = np.full(12, 3.0)
     assert clustered_wilson(twelve, twelve) == wilson(12, 12)
-    assert clustered_wilson(np.arange(12.0) * 0, np.arange(1.0, 13.0)) == wilson(0, 12)
     assert clustered_wilson(np.array([3.0] * 5 + [0.0] * 7), twelve) == wilson(5, 12)
 
 
-@pytest.mark.parametrize(
-    ("units", "trials"),
-    [
-        (12, 96),  # four times its 24 trials
-        (100, 2513.9),  # 99 / 100 (200 / (2 * 1.9842))^2
-    ],
-)
-def test_a_share_that_no_unit_departs_from_is_no_point(units, trials):
+def test_of_units_of_unequal_size_without_a_hit_the_effective_ones_count():
+    trials = np.arange(1.0, 13.0)
+    found = clustered_wilson(trials * 0, trials)
+    n = 78**2 / 650  # 1 + ... + 12 = 78, of squares 650: 9.36
+    z = t.ppf(0.975, n - 1)
+    assert (found.low, found.high) == (0, pytest.approx(z**2 / (n + z**2), abs=1e-4))
+    mirrored = clustered_wilson(trials, trials)
+    assert (mirrored.low, mirrored.high) == (pytest.approx(1 - found.high), 1)
+
+
+def test_a_share_of_unequal_units_by_hand():
+    """V = sum r^2 / (1 - t / T) / T^2 (CR2) and t of n_eff - 1, unit by unit."""
+    sizes = [9, 7, 6, 5, 5, 4, 3, 3, 2, 2, 1, 1]
+    won = [6, 3, 5, 1, 4, 4, 0, 3, 1, 0, 1, 0]
+    p, total = sum(won) / sum(sizes), sum(sizes)
+    spread = sum((h - p * n) ** 2 / (1 - n / total) for h, n in zip(won, sizes, strict=True))
+    n = p * (1 - p) / (spread / total**2)
+    effective = total**2 / sum(size**2 for size in sizes)
+    z = t.ppf(0.975, effective - 1)
+    half = z * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5 / (1 + z**2 / n)
+    middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    assert n < total
+    found = clustered_wilson(np.array(won, float), np.array(sizes, float))
+    assert (found.low, found.high) == pytest.approx((middle - half, middle + half), abs=2e-4)
+
+
+@pytest.mark.parametrize(("units", "trials"), [(12, 24), (100, 200)])
+def test_a_share_that_no_unit_departs_from_counts_as_its_trials(units, trials):
     # As of a judge that in every comparison names the first shown once.
     found = clustered_wilson(np.full(units, 1.0), np.full(units, 2.0))
     quantile = t.ppf(0.975, units - 1)

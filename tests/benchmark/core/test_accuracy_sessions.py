@@ -62,11 +62,20 @@ def test_copies_of_a_comparison_in_its_session_add_no_evidence(cells, times):
     ]
     once, several = (accuracy(each) for each in (alone, copies))
     assert several.comparisons == times * once.comparisons
-    assert (several.sessions, several.missing) == (once.sessions, once.missing)
+    assert several.units == pytest.approx(once.units)
     assert (several.interval is None) == (once.interval is None)
     if once.interval is not None:
-        assert several.interval.low == pytest.approx(once.interval.low)
-        assert several.interval.high == pytest.approx(once.interval.high)
+        # Where sessions hardly differ, as many trials count as there are verdicts: more of copies.
+        assert several.interval.low >= once.interval.low - 1e-9
+        assert several.interval.high <= once.interval.high + 1e-9
+
+
+def test_copies_of_verdicts_that_differ_by_session_add_nothing_at_all():
+    cells = [(A, *([A if key % 3 else B] * 2)) for key in range(30)]
+    alone = [replace(row, session=row.key // 2) for row in rows(cells)]
+    copies = [replace(row, key=30 * time + row.key) for row in alone for time in range(4)]
+    once, several = (accuracy(each).interval for each in (alone, copies))
+    assert (several.low, several.high) == pytest.approx((once.low, once.high))
 
 
 @pytest.mark.parametrize(
@@ -76,14 +85,23 @@ def test_fewer_than_ten_sessions_have_a_value_and_no_interval(sessions, missing)
     cells = [(A, A, B if key % 3 else A) for key in range(60)]
     found = accuracy(rows(cells, [key % sessions for key in range(60)]))
     assert (found.value, found.comparisons, found.sessions) == (40 / 60, 60, sessions)
-    assert (found.missing, found.interval is None) == (missing, missing > 0)
+    assert (found.units.missing, found.interval is None) == (missing, missing > 0)
+
+
+def test_a_session_that_holds_most_of_the_verdicts_leaves_no_interval():
+    # 300 comparisons of one session, 2 of 3 right, and 10 more: 310^2 / (300^2 + 10) = 1.07 units.
+    cells = [(A, B if key % 3 == 0 else A, A) for key in range(310)]
+    found = accuracy(rows(cells, [0] * 300 + [*range(1, 11)]))
+    assert (found.sessions, found.interval) == (11, None)
+    assert found.units.one_holds_most
+    assert found.units.missing == 51  # 11 * (6 / 1.0677 - 1) = 50.8
 
 
 def test_a_session_on_which_nothing_is_at_stake_does_not_count():
     cells = [(A, A, A)] * 9 + [(TIE, A, A), (A, None, None)]
-    assert accuracy(rows(cells, range(11))).missing == 1
+    assert accuracy(rows(cells, range(11))).units.missing == 1
     wrong = accuracy(rows(cells, range(11)), policy=InvalidPolicy.WRONG)
-    assert (wrong.missing, wrong.interval is None) == (0, False)
+    assert (wrong.units.missing, wrong.interval is None) == (0, False)
 
 
 def test_a_gain_pairs_sessions():
@@ -155,7 +173,7 @@ def test_few_sessions_give_no_finding_but_how_many_more(sessions, finding, missi
     figures = trust_figures(cases, [HumanLabel(1, "s", A, None)], seed=1)
     assert figures.finding is finding
     agreement = figures.overall.selected.agreement
-    assert (agreement.missing, agreement.value, agreement.comparisons) == (missing, 1.0, 40)
+    assert (agreement.units.missing, agreement.value, agreement.comparisons) == (missing, 1.0, 40)
     assert (figures.overall.gain.interval is None) == bool(missing)
     assert figures.overall.gain.p == 2 / 2**sessions
     few = (figures.overall.selected.position, figures.overall.selected.consistency)

@@ -70,14 +70,15 @@ def test_the_change_is_measured_where_both_have_the_figure():
 
 
 def test_intervals_draw_sessions_whoever_labelled_them():
-    once = [case(key, (A, B if key % 2 else A), (A, A)) for key in range(30)]
+    shown = ((A, B), (B, A), (A, A))
+    once = [case(key, shown[key % 2 * (key % 3)], (A, A)) for key in range(30)]
     thrice = [
         JudgedComparison(one.comparison, "s", A, one.decisions, who)
         for who in (1, 2, 3)
         for one in once
     ]
     alone, pooled = found(once), found(thrice)
-    assert pooled.position.base.interval == alone.position.base.interval
+    same(pooled.position.base.interval, alone.position.base.interval)
     assert pooled.consistency.change.interval == alone.consistency.change.interval
     assert pooled.position.base.n == 3 * alone.position.base.n
 
@@ -144,7 +145,9 @@ def test_people_are_measured_on_their_labels():
     assert told.slope.value == pytest.approx(0.0, abs=1e-9)
     assert people_lean([], {}, seed=1).position.value is None
     alone = people_lean(labels[:2], {}, seed=1).position
-    expected = human_position_bias((label.verdict, label.shown) for _who, label in labels[:2])
+    expected = human_position_bias(
+        (label.verdict, label.shown, label.unit) for _who, label in labels[:2]
+    )
     assert alone.value == expected.value
     same(alone.interval, expected.interval)
 

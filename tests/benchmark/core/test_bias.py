@@ -13,7 +13,9 @@ from tests.paths import shared_data
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 ORIGINAL, SWAPPED = Order.ORIGINAL, Order.SWAPPED
-labels = st.lists(st.tuples(st.sampled_from(Verdict), st.sampled_from([ORIGINAL, SWAPPED, None])))
+labels = st.lists(
+    st.tuples(st.sampled_from(Verdict), st.sampled_from([ORIGINAL, SWAPPED, None]), st.none())
+)
 decisions = st.lists(
     st.dictionaries(st.sampled_from([ORIGINAL, SWAPPED]), st.sampled_from([A, B, TIE, None])),
     max_size=20,
@@ -21,19 +23,30 @@ decisions = st.lists(
 
 
 def test_a_human_who_always_takes_the_first_shown_has_a_bias_of_one_half():
-    result = human_position_bias([(A, ORIGINAL)] * 3 + [(B, SWAPPED)] * 5)
+    result = human_position_bias([(A, ORIGINAL, None)] * 3 + [(B, SWAPPED, None)] * 5)
     assert (result.value, result.first, result.second, result.gap) == (0.5, 8, 0, 8)
 
 
 def test_a_humans_interval_is_wilsons_around_zero():
-    result = human_position_bias([(A, ORIGINAL)] * 30 + [(A, SWAPPED)] * 20)
+    result = human_position_bias([(A, ORIGINAL, None)] * 30 + [(A, SWAPPED, None)] * 20)
     share = wilson(30, 50)
     assert result.value == pytest.approx(0.1)
     assert (result.interval.low, result.interval.high) == (share.low - 0.5, share.high - 0.5)
 
 
+def test_a_humans_labels_of_one_session_are_one_unit():
+    labels = [(A, ORIGINAL if key // 4 % 3 else SWAPPED, key // 4) for key in range(60)]
+    four = human_position_bias(labels)
+    alone = human_position_bias(labels[::4])
+    assert (four.value, four.interval, four.verdicts) == (alone.value, alone.interval, 60)
+    giant = human_position_bias([(verdict, order, 0) for verdict, order, _key in labels] + labels)
+    assert (giant.verdicts, giant.interval) == (120, None)
+
+
 def test_ties_and_unknown_orders_are_counted_apart():
-    result = human_position_bias([(TIE, ORIGINAL), (TIE, None), (A, None), (B, Order.COMBINED)])
+    result = human_position_bias(
+        [(TIE, ORIGINAL, 1), (TIE, None, 1), (A, None, 1), (B, Order.COMBINED, 1)]
+    )
     assert (result.verdicts, result.ties, result.unknown) == (0, 2, 2)
     assert (result.value, result.interval) == (None, None)
 
@@ -51,8 +64,8 @@ def test_a_judge_that_always_answers_a_favours_the_first_shown_and_is_never_cons
 def test_a_judge_that_is_always_consistent_has_no_position_bias():
     fair = [{ORIGINAL: A, SWAPPED: A}, {ORIGINAL: B, SWAPPED: B}] * 5
     result = judge_position_bias(fair)
-    # As of 4 * 20 trials: t sqrt(.25 / 80 + t^2 / 25600) / (1 + t^2 / 80), t(9) = 2.2622.
-    assert (result.value, round(result.interval.high, 3)) == (0, 0.123)
+    # As of its 20 verdicts: t sqrt(.25 / 20 + t^2 / 1600) / (1 + t^2 / 20), t(9) = 2.2622.
+    assert (result.value, round(result.interval.high, 3)) == (0, 0.226)
     assert result.interval.low == pytest.approx(-result.interval.high)
 
 
@@ -84,12 +97,15 @@ def test_consistency_needs_one_winner_in_both_orders():
 
 def test_a_judges_intervals_draw_sessions():
     # Within a session all comparisons are alike, so five of them tell no more than one.
+    sessions = np.repeat(np.arange(30), 5)
+    first, second = {ORIGINAL: A, SWAPPED: B}, {ORIGINAL: B, SWAPPED: A}
+    leaning = [first if key % 3 else second for key in range(30)]
+    often = [row for row in leaning for _ in range(5)]
+    assert judge_position_bias(often, sessions=sessions).interval == (
+        judge_position_bias(leaning).interval
+    )
     alone = [{ORIGINAL: A, SWAPPED: A if key % 3 else B} for key in range(30)]
     five = [row for row in alone for _ in range(5)]
-    sessions = np.repeat(np.arange(30), 5)
-    assert judge_position_bias(five, sessions=sessions).interval == (
-        judge_position_bias(alone).interval
-    )
     together = consistency(five, sessions=sessions)
     assert (together.value, together.comparisons) == (2 / 3, 150)
     assert together.interval == wilson(20, 30)
@@ -109,7 +125,9 @@ def test_consistency_of_nothing_has_no_value():
 @given(labels)
 def test_swapping_every_pair_mirrors_a_humans_position_bias(rows):
     before = human_position_bias(rows)
-    after = human_position_bias([(verdict, order and order.other()) for verdict, order in rows])
+    after = human_position_bias(
+        [(verdict, order and order.other(), session) for verdict, order, session in rows]
+    )
     assert (after.first, after.second) == (before.second, before.first)
     if before.value is not None:
         assert after.value == pytest.approx(-before.value)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t
 
-from annotation.core.intervals import student_quantile, wilson_of_spread
+from annotation.core.intervals import Units, student_quantile, wilson_of_spread
 from annotation.core.study_items import (
     ItemChoice,
     Stratum,
@@ -56,10 +57,11 @@ def test_the_formula_of_independent_rows():
     assert found.weight == pytest.approx(weight)
     assert found.corrected.value == pytest.approx(weight * scores.mean() + (y - weight * f).mean())
     rest = y - weight * f
-    # The labelled rows stand in both means: their covariance over N is counted twice.
-    together = ((rest - rest.mean()) * (f - scores.mean())).sum() / 40
-    spread = rest.var() / 40 + weight**2 * scores.var() / 200 + 2 * weight * together / 200
-    half = student_quantile(39) * sqrt(40 / 39 * spread)
+    # Each row adds this to the error; a labelled one holds 1/40 of the labels.
+    added = weight * (scores - scores.mean()) / 200
+    added[:40] += (rest - rest.mean()) / 40
+    spread = (added[:40] ** 2).sum() / (1 - 1 / 40) + (added[40:] ** 2).sum()
+    half = student_quantile(39) * sqrt(spread)
     assert found.corrected.interval.low == pytest.approx(found.corrected.value - half)
     assert found.corrected.interval.high == pytest.approx(found.corrected.value + half)
     assert found.correlation == pytest.approx(np.corrcoef(y, f)[0, 1])
@@ -124,7 +126,10 @@ def test_probabilities_weigh_what_the_judge_gets_wrong():
     assert found.on_labelled == pytest.approx(60 / 90)
     assert (found.correlation, found.saved) == (pytest.approx(1.0), None)
     rows = scores + np.where(np.isnan(labels), 0.0, -0.25 / chances)
-    half = student_quantile(29) * sqrt(30 / 29 * rows.var() / 60)
+    # Fifteen labels stand for 2 of 90, fifteen for 4: as many as 90^2 / (15 * 4 + 15 * 16) alike.
+    held = np.where(np.isnan(labels), 0.0, 1 / chances / 90)
+    spread = ((rows - rows.mean()) ** 2 / 60**2 / (1 - held)).sum()
+    half = student_quantile(27 - 1) * sqrt(spread)
     assert found.corrected.interval.high == pytest.approx(found.corrected.value + half)
 
 
@@ -151,14 +156,15 @@ def test_units_that_agree_count_once():
     twice = corrected(four, is_random=True)
     assert twice.corrected.value == pytest.approx(once.corrected.value, abs=1e-3)
     assert twice.corrected.interval.low == pytest.approx(once.corrected.interval.low, abs=1e-3)
-    assert (twice.corrected.units, twice.corrected.rows) == (200, 800)
+    assert (twice.corrected.units.number, twice.corrected.rows) == (200, 800)
+    assert twice.corrected.units.effective == pytest.approx(200)
 
 
 def test_shares_take_wilson_s_interval():
     labels = np.array([1.0, 0.0, 1.0, 1.0] * 10)
     found = corrected(alone(labels, labels), is_random=True).human
     spread = 40 / 39 * labels.var() / 40
-    told = wilson_of_spread(0.75, spread, units=40, trials=40)
+    told = wilson_of_spread(0.75, spread, units=Units.alike(40), trials=160)
     assert found.interval.low == pytest.approx(told.low)
     assert found.interval.high == pytest.approx(told.high)
 
@@ -168,7 +174,38 @@ def test_few_units_have_no_interval():
     rows = JudgedRows(scores, labels, np.arange(60) % 9)
     found = corrected(rows, is_random=True)
     assert found.corrected.interval is None
-    assert (found.corrected.units, found.obstacle) == (9, None)
+    assert (found.corrected.units.number, found.obstacle) == (9, None)
+
+
+def test_a_unit_that_holds_most_labels_is_said_and_has_no_interval():
+    scores, labels = mixed(60, 120)
+    rows = JudgedRows(scores, labels, np.where(np.arange(120) < 40, 0, np.arange(120)))
+    found = corrected(rows, is_random=True)
+    # 60 labels, 40 of one unit: 60^2 / (40^2 + 20) = 2.22 effective units of 21.
+    assert found.corrected.units == pytest.approx((21, 3600 / 1620))
+    assert found.human.interval is found.corrected.interval is None
+    assert found.corrected.units.uneven
+    # The judge's scores: 40 of 120 of one unit, 120^2 / (40^2 + 80) = 8.6.
+    assert found.judge.interval is not None
+
+
+def test_unequal_units_by_hand():
+    """Variance by A6.3 and A1.7, summed unit by unit without the module."""
+    rng = np.random.default_rng(8)
+    units = np.repeat(np.arange(16), [8, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 2, 1, 1, 1])
+    labels, scores = np.where(np.arange(60) % 2, rng.random(60), NAN), rng.random(60)
+    found = corrected(JudgedRows(scores, labels, units), is_random=True, bounds=(-9.0, 9.0))
+    known, n, weight = ~np.isnan(labels), 30, found.weight
+    rest = labels - weight * scores
+    spread, squares = 0.0, 0
+    for unit in range(16):
+        own, told = units == unit, (units == unit) & known
+        part = weight * (scores[own] - scores.mean()).sum() / 60
+        part += (rest[told] - rest[known].mean()).sum() / n
+        spread += part**2 / (1 - told.sum() / n)
+        squares += told.sum() ** 2
+    half = t.ppf(0.975, n**2 / squares - 1) * sqrt(spread)
+    assert found.corrected.interval.low == pytest.approx(found.corrected.value - half, abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from scipy.stats import t
 
 from annotation.core.choices import Order, Verdict
+from annotation.core.intervals import wilson
 from benchmark.core.accuracy import InvalidPolicy, Judged
 from benchmark.core.gold import SUBSETS, GoldComparison, Section, gold_records, gold_report
 from benchmark.core.ties import BestOfItem, ScoredPrompt, best_of_report, ties_score
@@ -27,7 +29,7 @@ def cases(subset, right, wrong, *, unread=0, start=0):
 
 
 def report(*groups, **options):
-    return gold_report([case for group in groups for case in group], seed=1, draws=200, **options)
+    return gold_report([case for group in groups for case in group], **options)
 
 
 def scores(found):
@@ -90,7 +92,7 @@ def test_comparisons_of_one_session_are_drawn_together():
     one, together = (report(each).overall for each in (alone, thrice))
     assert (together.agreement.comparisons, together.agreement.sessions) == (90, 30)
     assert together.agreement.interval == one.agreement.interval
-    # It never leans: what it might do yet is bounded by how much it was seen to do.
+    # It never leans: as of as many trials as there are verdicts.
     few, many = one.position.interval, together.position.interval
     assert few.low < many.low < 0 < many.high < few.high
 
@@ -134,9 +136,21 @@ def test_the_published_sections_hold_23_subsets():
     assert (len(names), len(set(names))) == (23, 23)
 
 
-def test_the_same_seed_gives_the_same_intervals():
-    rows = cases("hep-go", 30, 10), cases("hep-cpp", 10, 30)
-    assert report(*rows) == report(*rows)
+@pytest.mark.parametrize(("right", "wrong"), [(0, 10), (10, 0)])
+def test_a_section_of_all_or_none_has_an_interval(right, wrong):
+    [safety] = report(cases("donotanswer", right, wrong)).sections
+    share = wilson(right, 10)
+    assert (safety.interval.low, safety.interval.high) == (share.low, share.high)
+    assert safety.interval.high - safety.interval.low == pytest.approx(0.2775, abs=1e-4)
+
+
+def test_the_score_of_a_judge_that_is_always_right_has_an_interval():
+    names = ("alpacaeval-easy", "llmbar-natural", "donotanswer", "hep-go")
+    score = report(*(cases(name, 10, 0) for name in names)).sections[-1]
+    # Ten sessions in each of four sections of one weight: 40 units, less three for their own means.
+    z = t.ppf(0.975, 36)
+    assert (score.value, score.interval.high) == (1.0, 1.0)
+    assert score.interval.low == pytest.approx(37 / (37 + z**2), abs=1e-4)
 
 
 def test_position_bias_is_read_from_what_was_shown_and_accuracy_from_the_one_verdict():
@@ -198,7 +212,7 @@ def test_records_of_items_and_ties_follow_those_of_pairs():
         gold_records(
             "judge",
             report(cases("a", 1, 0)),
-            best_of_report(items, seed=1),
+            best_of_report(items),
             ties_score(both, seed=1),
         )
     )

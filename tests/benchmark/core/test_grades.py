@@ -31,7 +31,11 @@ def test_a_score_is_the_mean_of_all_grades_and_a_reply_without_one_is_left_out()
     ]
     two, one, three = model_grades(rows)
     assert (one.model, one.score.mean.value, one.score.mean.rows) == ("one", 7.0, 3)
-    assert (one.score.mean.units, one.score.mean.interval, one.score.unreadable) == (2, None, 1)
+    assert (one.score.mean.units.number, one.score.mean.interval, one.score.unreadable) == (
+        2,
+        None,
+        1,
+    )
     assert {turn: found.mean.value for turn, found in one.turns.items()} == {1: 6.5, 2: 8.0}
     assert {name: found.mean.value for name, found in one.scenarios.items()} == {
         "math": 8.5,
@@ -60,7 +64,7 @@ def test_the_interval_is_by_sessions():
     )
     assert one.turns[1].mean.interval == pytest.approx(interval)
     [few] = model_grades(rows[:-2])
-    assert (few.score.mean.units, few.score.mean.interval) == (9, None)
+    assert (few.score.mean.units.number, few.score.mean.interval) == (9, None)
 
 
 def test_records_say_what_they_are_about():

@@ -57,7 +57,7 @@ def test_the_figures_of_a_model():
         rated(0, "y", None, predicted=5),
     ]
     x, y = by_model(answers, stated=True)
-    assert (x.model, x.mean.value, x.mean.rows, x.mean.units) == ("x", 4.1, 10, 10)
+    assert (x.model, x.mean.value, x.mean.rows, x.mean.units.number) == ("x", 4.1, 10, 10)
     assert (x.satisfied.value, x.dissatisfied.value) == pytest.approx((0.7, 0.3))
     assert dict(x.reasons) == {"UNUSABLE": 2, "OTHER": 1}
     assert (x.made_up.value, x.made_up.rows) == (pytest.approx(2 / 9), 9)
@@ -111,7 +111,7 @@ def test_where_others_rate_the_other_they_are_two_groups():
     answers = [rated(user, "x", int(score)) for user, score in enumerate(first)]
     answers += [rated(100 + user, "y", int(score)) for user, score in enumerate(second)]
     [found] = differences(answers, stated=True)
-    error = sqrt(20 / 19 * (first.var() / 20 + second.var() / 30))
+    error = sqrt(first.var() / 19 + second.var() / 29)
     assert abs(found.value) == pytest.approx(abs(first.mean() - second.mean()))
     assert found.p == pytest.approx(2 * stdtr(19, -abs(found.value) / error))
     assert (found.users, found.both) == (50, 0)
@@ -166,11 +166,11 @@ def test_scores_without_any_spread_have_no_interval(other):
 @pytest.mark.parametrize(
     ("x", "y", "low", "high", "is_known"),
     [
-        # Wilson's interval of 0 of 12 is [0, z^2 / (12 + z^2)] = [0, .2425].
-        ("S" * 12, "S" * 12, -0.2425, 0.2425, False),
-        ("S" * 12, "D" * 12, -1.0, -0.6571, True),  # -1 + sqrt(2) .2425
+        # Wilson's interval of 0 of 12 with Student's 2.201 is [0, t^2 / (12 + t^2)] = [0, .2876].
+        ("S" * 12, "S" * 12, -0.2876, 0.2876, False),
+        ("S" * 12, "D" * 12, -1.0, -0.5933, True),  # -1 + sqrt(2) .2876
         # Of shares that vary: 11 trials and Student's 2.201; 1 of 12 is in [.0117, .4097].
-        ("S" * 12, "S" * 11 + "D", -0.4097, 0.1695, False),
+        ("S" * 12, "S" * 11 + "D", -0.4097, 0.2130, False),
         ("SD" * 6, "SD" * 6, -0.3910, 0.3910, False),  # no user differs; 6 of 12: .5 +- .2765
     ],
 )

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from annotation.core.intervals import tails
+from annotation.core.intervals import Units, tails
 from benchmark.core.metrics import MetricName, UndefinedMetric
 from benchmark.core.satisfaction_evaluation import GoldBlock
 from benchmark.core.satisfaction_groups import (
@@ -87,9 +87,10 @@ class TestGains:
         # The one draw that p counts without having seen it is one in ten thousand.
         drawn = np.random.default_rng(1).standard_normal(9_999)
         moved = drawn - np.quantile(drawn, tails(units)[0])
-        assert _two_sided(moved, units) == pytest.approx(0.05, abs=0.001)
-        assert _two_sided(-moved, units) == pytest.approx(0.05, abs=0.001)
-        assert _two_sided(drawn * 0, units) == 1
+        users = Units.alike(units)
+        assert _two_sided(moved, users) == pytest.approx(0.05, abs=0.001)
+        assert _two_sided(-moved, users) == pytest.approx(0.05, abs=0.001)
+        assert _two_sided(drawn * 0, users) == 1
 
     def test_draws_that_hardly_ever_define_it_give_no_interval(self):
         """Of ten users one alone differs: a draw without that one defines no correlation."""

@@ -174,7 +174,7 @@ def test_a_line_says_how_many_turns_of_whom_it_rests_on(train, test_data):
     assert (mean.turns, mean.users, mean.missing) == (24, 2, 0)
     assert raw.missing_by_code == {"memory:unparseable": 12}
     assert found.unscored == (Unscored("fake", 24, "memory:unparseable", 12),)
-    assert [row.missing_users for row in found.few_users] == [9, 9, 9, 9, 8]
+    assert [row.units.missing for row in found.few_users] == [9, 9, 9, 9, 8]
     assert raw.metrics[MetricName.MAE].interval is None
 
 

@@ -112,12 +112,16 @@ def test_a_version_shows_what_made_it_and_who_used_it(manager, dataset, django_a
     assert f"run {run.pk}</a>" in shown
     assert "Version 1" in tight(manager.get(f"/runs/{run.pk}/"))
     assert "Too few users for intervals: about 6 more are needed." in shown
-    model.manifest["users"] = [f"user {number}" for number in range(10)]
+    model.manifest |= {"users": [f"user {number}" for number in range(10)], "effective_users": 9.5}
     model.manifest["intervals"]["mae"] = {"low": 0.125, "high": 0.875}
     model.save()
     shown = tight(manager.get(VERSION_1))
     assert "0.125 … 0.875" in shown
     assert "bootstrap over users, 1000 draws, seed 42" in shown
+    model.manifest["effective_users"] = 1.5
+    model.save()
+    shown = tight(manager.get(VERSION_1))
+    assert "One user holds most of the rows. Too few users for intervals: about 30 more" in shown
 
 
 def test_a_version_of_before_has_figures_without_intervals(manager, dataset):

@@ -12,7 +12,7 @@ for, whatever score was predicted: a reason counts as named where it is the like
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -119,7 +119,7 @@ def chance_figures(
             ChanceBin(int(own.sum()), float(chances[own].mean()), float(below[own].mean()))
             for own in members
         ),
-        error=_estimate(error, users, seed=seed, draws=draws),
+        error=_mirrored(_estimate(error, users, seed=seed, draws=draws)),
         brier=_estimate(brier, users, seed=seed, draws=draws),
         base_brier=share * (1 - share),
     )
@@ -188,6 +188,21 @@ def _macro_f1(
         return found
 
     return metric
+
+
+def _mirrored(found: ChanceEstimate) -> ChanceEstimate:
+    """A distance with its interval mirrored at the value, from 0 and with the value in it.
+
+    A mean of distances grows with whatever chance adds: the value is above what is true by about
+    as much as draws are above the value, which often lies below all of them. What draws exceed the
+    value by is therefore taken off it (the basic interval, Davison and Hinkley 1997, 5.2).
+    """
+    value, interval = found.value, found.interval
+    if interval is None:
+        return found
+    low, high = 2 * value - interval.high, 2 * value - interval.low
+    low, high = max(0.0, min(value, low)), max(value, high)
+    return ChanceEstimate(value, replace(interval, low=low, high=high))
 
 
 def _estimate(

@@ -48,6 +48,27 @@ def test_right_chances_have_a_small_error_and_bent_ones_a_large_one():
     assert [one.chance for one in right.bins] == sorted(one.chance for one in right.bins)
 
 
+@pytest.mark.parametrize("seed", [13, 14, 18, 26])
+def test_a_calibration_error_lies_in_its_interval(seed):
+    """Of right chances all of the error is chance, which every draw adds to.
+
+    These are the samples of forty whose error lies below the percentiles of its draws.
+    """
+    random = np.random.default_rng(seed)
+    chances = random.uniform(0.02, 0.6, (100, 6))
+    below = random.uniform(size=chances.shape) < chances
+    blocks = [block(user, np.where(own, 3, 5).tolist()) for user, own in enumerate(below)]
+    predictions = [[said(float(one)) for one in own] for own in chances]
+    found = chance_figures(blocks, predictions, seed=1, draws=200).error
+    assert 0 <= found.interval.low <= found.value <= found.interval.high
+
+
+def test_a_bent_error_keeps_the_width_of_its_draws():
+    wrong = chance_figures(*many(bent=lambda p: p / 4), seed=1, draws=200).error
+    assert wrong.interval.low > 0.15
+    assert wrong.interval.low < wrong.value < wrong.interval.high
+
+
 def test_the_squared_error_is_that_of_scikit_learn():
     blocks, predictions = many(bent=lambda p: p, users=2)
     found = chance_figures(blocks, predictions, seed=1, draws=0)

@@ -13,6 +13,11 @@ Figures = Sequence[Mapping[str, Any]]
 """Rows as a page's file has them, in JSON's types."""
 Basis = Mapping[str, Mapping[str, Any]]
 """By part (`BasisPart`) and name what the figures rest on, in JSON's plain types."""
+METHOD: Final = 2
+"""Version of the methods of figures, one more with each change that gives other figures of the same
+data. A snapshot that names none is of the first. 2: units count by how much they hold."""
+METHOD_CHANGED: Final = gettext_noop("%(name)s: method changed")
+"""Said of a figure that another version of the method gave."""
 THERE: Final = gettext_noop("there")
 """Said of a whole row that came or went."""
 
@@ -80,6 +85,38 @@ class SnapshotChange(NamedTuple):
         """As scripts read it."""
         what = self.text % {"name": self.name} if self.text else self.name
         return {"what": what, "was": self.was, "is": self.now}
+
+
+def method_of(basis: Basis) -> str:
+    """The version of the methods that gave figures of some basis."""
+    return str(basis.get(BasisPart.VERSIONS.value, {}).get(_METHOD, 1))
+
+
+_METHOD: Final = "method"
+
+
+def with_method(basis: Basis) -> dict[str, dict[str, Any]]:
+    """A basis with the version of the methods among its versions, told or not."""
+    versions = {**basis.get(BasisPart.VERSIONS.value, {}), _METHOD: method_of(basis)}
+    return {**{part: dict(own) for part, own in basis.items()}, BasisPart.VERSIONS.value: versions}
+
+
+def differences(
+    kind: SnapshotKind, was: tuple[Basis, Figures], now: tuple[Basis, Figures]
+) -> list[SnapshotChange]:
+    """All that is not as it was, the basis first; figures of another method are said to be so.
+
+    Args:
+        kind: of the page.
+        was: what was kept: its basis and rows.
+        now: the same of today, or of another snapshot.
+    """
+    bases = [with_method(basis) for basis, _figures in (was, now)]
+    is_other = method_of(bases[0]) != method_of(bases[1])
+    figures = figure_differences(kind, was[1], now[1])
+    if is_other:
+        figures = [each._replace(text=METHOD_CHANGED) for each in figures]
+    return [*basis_differences(*bases), *figures]
 
 
 def basis_differences(was: Basis, now: Basis) -> list[SnapshotChange]:

@@ -27,7 +27,7 @@ from annotation.models import (
     SessionQuestionnaire,
 )
 from annotation.queries.participants import names_of
-from benchmark.core.snapshots import BasisPart, SnapshotKind
+from benchmark.core.snapshots import METHOD, BasisPart, SnapshotKind
 from benchmark.models import ReplayAnswer, Snapshot
 from benchmark.queries.annotators import PeopleQuestion, people_page
 from benchmark.queries.boards import board, leaderboard_page, pairs_page
@@ -212,6 +212,7 @@ def basis_of(
         _add_run(found, run)
     found[BasisPart.VERSIONS.value] = {
         "sensejudge": _code(),
+        "method": str(METHOD),
         "python": platform.python_version(),
         **{name: version(name) for name in _PACKAGES},
     }

@@ -22,9 +22,9 @@ from benchmark.core.snapshots import (
     BasisPart,
     SnapshotChange,
     SnapshotKind,
-    basis_differences,
-    figure_differences,
+    differences,
     named_rows,
+    with_method,
 )
 from benchmark.forms import PeopleForm, TrustForm, asked
 from benchmark.forms.models import ModelsForm
@@ -215,7 +215,7 @@ def _parts(found: Snapshot) -> list[SnapshotChange]:
     return [
         SnapshotChange(part.label, name, None, value)
         for part in BasisPart
-        for name, value in found.basis.get(part.value, {}).items()
+        for name, value in with_method(found.basis).get(part.value, {}).items()
     ]
 
 
@@ -283,10 +283,7 @@ def compare_snapshots(request: SignedInRequest, number: int) -> HttpResponse:
         raise Refused("snapshot:other-kind", "only two of one kind can be compared")
     column = figure_tables(one)[0][0][0]
     sides = [{**each.basis, BasisPart.QUESTION.value: each.question} for each in (one, other)]
-    found = [
-        *basis_differences(sides[0], sides[1]),
-        *figure_differences(kind, one.figures, other.figures),
-    ]
+    found = differences(kind, (sides[0], one.figures), (sides[1], other.figures))
     rows = [
         (name, [("–", "") if row is None else figure_cell(column, row) for row in pair])
         for name, *pair in named_rows(kind, one.figures, other.figures, told=row_word)

@@ -6,7 +6,9 @@ from benchmark.core.snapshots import (
     SnapshotChange,
     SnapshotKind,
     basis_differences,
+    differences,
     figure_differences,
+    method_of,
     named_rows,
 )
 
@@ -37,6 +39,29 @@ def board(**ratings):
 def test_each_part_of_the_basis_is_named(was, now, told):
     records = [each.record() for each in basis_differences(was, now)]
     assert records == [{"what": what, "was": one, "is": other} for what, one, other in told]
+
+
+@pytest.mark.parametrize("versions", [{}, {"versions": {}}, {"versions": {"method": "1"}}])
+def test_figures_of_an_older_method_are_said_to_be_of_another_method(versions):
+    rows = [{"model": "alpha", "low": 0.4, "rating": 1.0}]
+    told = differences(
+        SnapshotKind.BOARD,
+        (versions, rows),
+        ({"versions": {"method": "2"}}, [{**rows[0], "low": 0.3}]),
+    )
+    assert [each.record() for each in told] == [
+        {"what": "version of method", "was": "1", "is": "2"},
+        {"what": "alpha: low: method changed", "was": 0.4, "is": 0.3},
+    ]
+
+
+def test_figures_of_one_method_that_differ_have_another_value():
+    basis = {"versions": {"method": "2"}, "labels": {"ann": "a"}}
+    rows = ([{"model": "alpha", "low": 0.4}], [{"model": "alpha", "low": 0.3}])
+    told = differences(SnapshotKind.BOARD, (basis, rows[0]), (basis, rows[1]))
+    assert [each.record() for each in told] == [{"what": "alpha: low", "was": 0.4, "is": 0.3}]
+    assert differences(SnapshotKind.BOARD, (basis, rows[0]), (basis, rows[0])) == []
+    assert method_of(basis) == "2"
 
 
 @pytest.mark.parametrize(

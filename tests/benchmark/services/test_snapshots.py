@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 
 from annotation.models import PairwiseLabel, Response, SatisfactionLabel
-from benchmark.core.snapshots import SnapshotKind
+from benchmark.core.snapshots import METHOD, SnapshotKind
 from benchmark.models import ReplayAnswer, Snapshot
 from benchmark.queries import snapshots as snapshot_queries
 from benchmark.queries.annotators import PeopleQuestion
@@ -171,6 +171,19 @@ def test_versions_are_named(monkeypatch):
         snapshot_queries, "version", lambda name: "99.0" if name == "numpy" else told(name)
     )
     assert changed(snapshot) == {"version of numpy": (told("numpy"), "99.0")}
+
+
+def test_a_snapshot_of_an_older_method_stays_as_kept_and_says_so():
+    staged()
+    snapshot = keep(SnapshotKind.BOARD, board_question("study", "human"))
+    del snapshot.basis["versions"]["method"]
+    figures = [{**row, "win_rate_low": 0.123} for row in snapshot.figures]
+    snapshot.figures = figures
+    snapshot.save()
+    found = changed(snapshot)
+    assert found.pop("version of method") == ("1", str(METHOD))
+    assert set(found) == {f"{row['model']}: win_rate_low: method changed" for row in figures}
+    assert Snapshot.objects.get(pk=snapshot.pk).figures == figures
 
 
 def test_a_page_of_boards_a_trust_page_and_a_report_are_kept():

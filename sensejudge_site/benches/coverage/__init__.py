@@ -31,6 +31,7 @@ from sensejudge_site.benches.coverage.people import (
 )
 from sensejudge_site.benches.coverage.rankings import leaderboard_figures, style_figures
 from sensejudge_site.benches.coverage.sampling import Found, Measure
+from sensejudge_site.benches.coverage.uneven import uneven_figures
 
 SIMULATIONS: Final = 500
 UNITS: Final = (10, 30, 100)
@@ -46,6 +47,7 @@ PAGES: Final[dict[str, Measure]] = {
     "satisfaction": satisfaction_figures,
     "models": model_figures,
     "corrected": corrected_figures,
+    "uneven": uneven_figures,
 }
 UNITS_OF: Final = {"corrected": LABELLED}
 """Of pages with other numbers than UNITS: labels here."""

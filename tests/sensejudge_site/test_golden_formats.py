@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from annotation.core.formats.detect import with_columns
+from annotation.core.formats.fields import parsed
 from annotation.core.formats.tables import guess, preview
 from annotation.models import Comparison
 from judging.core.formats.detect import ALL_FORMATS
@@ -127,3 +128,25 @@ def _assert_it_starts(client, form):
     compared = Comparison.objects.exclude(response_a__text=None).exclude(response_b__text=None)
     asked = set(run.judgments.values_list("comparison", flat=True))
     assert asked == set(compared.values_list("pk", flat=True))
+
+
+def golden_rows():
+    """The first row of every golden file, with the parser of its format."""
+    for name, each in ALL_FORMATS.items():
+        if name == "uss":
+            continue  # its columns have no names
+        [path] = FOLDER.glob(f"{name}.*")
+        raw = next(each.read_file(path))
+        value = each.as_object(raw.value)
+        if raw.fault is None and isinstance(value, dict):
+            yield pytest.param(each.parse, value, id=name)
+
+
+@pytest.mark.parametrize(("parse", "value"), list(golden_rows()))
+@pytest.mark.parametrize("field", ["system", "system_prompt", "history", "images", "Tool Calls"])
+def test_what_annotators_need_to_see_is_placed_or_refused(parse, value, field):
+    if field in value:
+        return
+    row = parsed(3, {**value, field: "Be a pirate."}, parse)
+    placed = getattr(row.record, "system_prompt", "") == "Be a pirate."
+    assert placed or [fault.field for fault in row.faults] == [field]

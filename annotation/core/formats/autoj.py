@@ -36,6 +36,7 @@ def looks_like(row: object) -> bool:
 
 def parse(fields: Fields) -> SessionRecord:
     """One row as a session of one turn with one comparison."""
+    fields.refuse_unplaced(*_TOLD)
     scenario = fields.short("scenario", SCENARIO_CHARS)
     prompt, first, second = (fields.text(name) for name in ("prompt", "response 1", "response 2"))
     verdict = _VERDICTS.get(fields.whole("label", 0, 2), Verdict.TIE)

@@ -95,6 +95,7 @@ def looks_like_answers(row: object) -> bool:
 
 def parse_question(fields: Fields) -> SessionRecord:
     """One question as a session of unanswered turns; reference answers are kept with it."""
+    fields.refuse_unplaced(*_QUESTION, "reference")
     return SessionRecord(
         key=session_key(fields),
         scenario=fields.short("category", SCENARIO_CHARS),
@@ -105,6 +106,7 @@ def parse_question(fields: Fields) -> SessionRecord:
 
 def parse_answers(fields: Fields) -> SessionRecord:
     """One model's answers, a response a turn; of several choices each is its own variant."""
+    fields.refuse_unplaced()
     key, model = session_key(fields), fields.short("model_id", MODEL_CHARS)
     choices = fields.items("choices")
     if not choices:
@@ -184,6 +186,7 @@ def format_of_answers(path: Path) -> str:
 
 def parse_reference(fields: Fields) -> SessionRecord:
     """The reference answers to a question, a text a turn, under the model that wrote them."""
+    fields.refuse_unplaced()
     key, model = session_key(fields), fields.short("model_id", MODEL_CHARS)
     choices = fields.items("choices")
     if len(choices) != 1:

@@ -25,6 +25,49 @@ VARIANT_CHARS: Final = 120
 NAME_CHARS: Final = 100
 
 _NAME: Final = re.compile(r"[\w.@+:\- ]+")
+SHOWN: Final = frozenset(
+    [
+        "system",
+        "system_prompt",
+        "system_message",
+        "system_instruction",
+        "prompt",
+        "input",
+        "context",
+        "contexts",
+        "history",
+        "dialogue",
+        "dialog",
+        "conversation",
+        "conversations",
+        "messages",
+        "turns",
+        "image",
+        "images",
+        "video",
+        "videos",
+        "audio",
+        "audios",
+        "document",
+        "documents",
+        "attachments",
+        "files",
+        "tools",
+        "tool_calls",
+        "function_call",
+        "functions",
+        "reference",
+        "references",
+        "reference_answer",
+        "reference_answers",
+        "task_context",
+    ]
+)
+"""Names of fields that annotators and judges need to see."""
+_UNPLACED: Final = gettext_noop(
+    "This format has no place for this field: annotators and judges would not see it. Remove it "
+    "from the file, or use a format that has one"
+)
 _MISSING: Final = gettext_noop("Missing")
 _NO_TEXT: Final = gettext_noop("Expected a string")
 _NO_NUMBER: Final = gettext_noop("Expected a whole number from %(low)d to %(high)d")
@@ -216,6 +259,13 @@ class Fields:
         """A fault for every field that is none of the known ones: a typing error loses nothing."""
         for name, value in self.rest(*known).items():
             self.fault(name, gettext_noop("Unknown field"), value)
+
+    def refuse_unplaced(self, *known: str) -> None:
+        """A fault for every other field that annotators and judges need to see, unless empty."""
+        for name, value in self.rest(*known).items():
+            is_empty = value is None or value in ("", [], {})
+            if name.strip().lower().replace(" ", "_") in SHOWN and not is_empty:
+                self.fault(name, _UNPLACED, value)
 
 
 Parse = Callable[[Fields], SessionRecord | DatasetRecord]

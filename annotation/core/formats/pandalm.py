@@ -38,6 +38,7 @@ def looks_like(row: object) -> bool:
 
 def parse(fields: Fields) -> SessionRecord:
     """One row as a session of one turn with one comparison."""
+    fields.refuse_unplaced(*_TOLD)
     model_a, model_b = _models(fields)
     prompt = "\n\n".join(
         part for part in (fields.text("instruction"), fields.text_or("input")) if part

@@ -69,6 +69,7 @@ def looks_like(row: object) -> bool:
 
 def parse(fields: Fields) -> SessionRecord:
     """One conversation with its ratings."""
+    fields.refuse_unplaced(*_TOLD)
     user = fields.annotator("user")
     scenario = fields.short("scenario" if fields.has("scenario") else "task_type", SCENARIO_CHARS)
     key = f"{user}/{scenario}/{_session(fields)}"
@@ -120,6 +121,7 @@ def _history(
     for place, message in enumerate(fields.items("history")):
         role = _ROLES.get(message.text("role").strip().lower())
         text = message.text("content")
+        message.refuse_unplaced()
         if role is None or (role is Speaker.SYSTEM and place > 0):
             reason = gettext_noop("Expected user or assistant (system only first)")
             message.fault("role", reason, message.data.get("role"))

@@ -2,7 +2,9 @@
 
 A row is one comparison with a gold answer. Which of the two is A follows from the content, so that
 the letter is no hint of the answer. A prompt is a text or a list of messages that ends on the user;
-chosen and rejected are texts, or message lists that end on the response.
+chosen and rejected are texts, or message lists that end on the response. Lists that repeat the
+prompt before it, as whole dialogues do, must agree up to the response: what they share is the
+context. A `system` column is the system prompt.
 
 RewardBench 2 has lists of texts instead: each chosen against each rejected one is a comparison, and
 all of a row are one item (`extra.best_of`), answered rightly where every chosen response beats all
@@ -19,7 +21,7 @@ from typing import Final
 from annotation.core.choices import Verdict
 from annotation.core.conversations import Speaker
 from annotation.core.formats.fastchat import SpokenMessage, turns_of
-from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields, Notes
 from annotation.core.formats.records import (
     ComparisonRecord,
     GoldRecord,
@@ -39,8 +41,12 @@ SCENARIO: Final = "rewardbench"
 BENCHMARK: Final = "benchmark"
 """The annotator whose labels the gold answers are."""
 
-_KNOWN: Final = ("prompt", "chosen", "chosen_model", "rejected", "rejected_model", "subset")
-_KNOWN_OF_LISTS: Final = ("prompt", "chosen", "rejected", "models", "num_correct", "subset")
+_SIDES: Final = ("chosen", "rejected")
+_SYSTEMS: Final = ("system", "system_prompt")
+"""Columns of the system prompt."""
+_ALWAYS: Final = ("prompt", *_SIDES, *_SYSTEMS, "subset")
+_KNOWN: Final = (*_ALWAYS, "chosen_model", "rejected_model")
+_KNOWN_OF_LISTS: Final = (*_ALWAYS, "models", "num_correct")
 _ROLES: Final = {"system": Speaker.SYSTEM, "user": Speaker.USER, "assistant": Speaker.ASSISTANT}
 
 
@@ -57,8 +63,9 @@ def looks_like(row: object) -> bool:
 def parse(fields: Fields) -> SessionRecord:
     """One row as a session whose last turn holds the comparison."""
     scenario = fields.short("subset", SCENARIO_CHARS) if fields.has("subset") else SCENARIO
-    messages = _messages(fields, "prompt", Speaker.USER)
-    system = messages.pop(0).text if messages and messages[0].role is Speaker.SYSTEM else ""
+    is_chosen = fields.data.get("messages") == fields.data.get("chosen")
+    fields.refuse_unplaced(*_KNOWN, *(["messages"] if is_chosen else []))
+    system, messages = _context(fields)
     for message in messages:
         if message.role is Speaker.SYSTEM:
             fields.fault("prompt", gettext_noop("A system message must come first"), message.text)
@@ -74,6 +81,51 @@ def parse(fields: Fields) -> SessionRecord:
         turns=(*turns[:-1], compared),
         system_prompt=system,
     )
+
+
+def _context(fields: Fields) -> tuple[str, list[SpokenMessage]]:
+    """The system prompt and the messages that both responses answer."""
+    prompt = _messages(fields, "prompt", Speaker.USER)
+    found = {"prompt": _without_system(prompt)}
+    once = Fields(fields.data, Notes(fields.notes.line))  # faults are noted with the responses
+    for side in () if _has_lists(fields) else _SIDES:
+        if isinstance(fields.data.get(side), list):
+            found[side] = _without_system(_messages(once, side, Speaker.ASSISTANT)[:-1])
+    systems = {text: name for name, (text, _messages_of) in found.items() if text}
+    systems |= {fields.text(name): name for name in _SYSTEMS if fields.data.get(name)}
+    if len(systems) > 1:
+        system_reason = gettext_noop("Differs from the other system prompt of this row")
+        text, name = systems.popitem()
+        fields.fault(name, system_reason, text)
+    said = {side: messages for side, (_text, messages) in found.items()}
+    return next(iter(systems), ""), _shared(fields, said)
+
+
+def _without_system(messages: list[SpokenMessage]) -> tuple[str, list[SpokenMessage]]:
+    if messages and messages[0].role is Speaker.SYSTEM:
+        return messages[0].text, messages[1:]
+    return "", messages
+
+
+def _shared(fields: Fields, said: Mapping[str, list[SpokenMessage]]) -> list[SpokenMessage]:
+    """The prompt, or the longer dialogue that begins with it and that both responses end."""
+    prompt = said["prompt"]
+    # A response may repeat the prompt's last messages.
+    ends = [prompt[place:] for place in range(len(prompt) + 1)]
+    earlier = {side: said.get(side, []) for side in _SIDES}
+    earlier = {side: prompt if told in ends else told for side, told in earlier.items()}
+    for side, messages in earlier.items():
+        if messages[: len(prompt)] != prompt:
+            reason = gettext_noop("The messages before the response do not begin with the prompt")
+            fields.fault(side, reason, fields.data.get(side))
+            return prompt
+    if earlier["chosen"] != earlier["rejected"]:
+        reason = gettext_noop(
+            "The dialogues in chosen and rejected differ before the last message, so they do not "
+            "compare two responses to the same message"
+        )
+        fields.fault("rejected", reason, fields.data.get("rejected"))
+    return earlier["chosen"]
 
 
 def _has_lists(fields: Fields) -> bool:
@@ -196,6 +248,7 @@ def _messages(fields: Fields, name: str, speaker: Speaker) -> list[SpokenMessage
         return [SpokenMessage(speaker, fields.text(name))]
     spoken = []
     for item in fields.items(name):
+        item.refuse_unplaced()
         role = item.text("role")
         if role and role not in _ROLES:
             item.fault("role", gettext_noop("Expected user, assistant or system"), role)

@@ -40,6 +40,7 @@ def as_object(row: object) -> object:
 
 def parse(fields: Fields) -> SessionRecord:
     """One dialogue as a session."""
+    fields.refuse_unplaced(_MESSAGES, "topic")
     messages = fields.items(_MESSAGES)
     key, system_prompt, turns = dialogue(fields, _MESSAGES, messages)
     return SessionRecord(
@@ -72,6 +73,7 @@ def dialogue(
 
 
 def _message(fields: Fields) -> SpokenMessage:
+    fields.refuse_unplaced()
     role = fields.text("from")
     if role and role.strip().lower() not in _ROLES:
         fields.fault("from", gettext_noop("Expected Human, Assistant or System"), role)

@@ -103,6 +103,7 @@ def _row(line: int, header: list[str], cells: list[str]) -> RawRow:
 
 def parse(fields: Fields) -> SessionRecord:
     """One session with its user's rating of the whole."""
+    fields.refuse_unplaced(*_TOLD)
     model = fields.text_or("model", longest=MODEL_CHARS)
     spoken = _dialogue(fields, model) if fields.has("dialogue") else _single(fields, model)
     said = content_key(*(f"{each.role}:{each.text}" for each in spoken))

@@ -1,8 +1,8 @@
 """Pairwise labels with a column for each annotator, a row a comparison: JSONL, or CSV.
 
 A column named `verdict:` and the annotator's name holds A, B or TIE, or nothing, and so does `gold`
-where there is one. In CSV the
-dialogue is JSON, an empty cell is none, and an apostrophe that keeps a spreadsheet from running a
+where there is one. In place of the dialogue, which is JSON in CSV, a column `prompt` may hold the
+user's message; an empty cell is none, and an apostrophe that keeps a spreadsheet from running a
 text is taken away.
 """
 
@@ -57,7 +57,8 @@ def knows_text(first_line: str) -> bool:
 
 def parse(fields: Fields) -> SessionRecord:
     """One comparison with its labels as a session."""
-    known = (*COLUMNS[1:], "gold")
+    known = (*COLUMNS[1:], "prompt", "gold")
+    fields.refuse_unplaced(*known)
     told = {name: each for name, each in fields.data.items() if name in known}
     labels = [
         {"annotator": name.removeprefix(VERDICT_OF), "verdict": verdict}

@@ -44,6 +44,7 @@ def looks_like_outputs(row: object) -> bool:
 
 def parse_output(fields: Fields) -> SessionRecord:
     """One model's output as a response in the session of its instruction."""
+    fields.refuse_unplaced()
     scenario, instruction = _scenario(fields), fields.text("instruction")
     response = ResponseRecord("0", fields.text("output"), fields.short("generator", MODEL_CHARS))
     turn = TurnRecord(instruction, (response,))
@@ -56,6 +57,7 @@ def _scenario(fields: Fields) -> str:
 
 def parse(fields: Fields) -> RecordedSession:
     """One annotation as a session of one turn, with the annotator's verdict."""
+    fields.refuse_unplaced()
     scenario, instruction = _scenario(fields), fields.text("instruction")
     one = ResponseRecord("1", fields.text("output_1"), _generator(fields, "1"))
     two = ResponseRecord(

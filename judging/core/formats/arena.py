@@ -87,15 +87,16 @@ def parse_battle(fields: Fields) -> SessionRecord:
     details = LabelDetails(
         fields.annotator("judge") if fields.data.get("judge") else VOTER, given_at=_time(fields)
     )
+    fields.refuse_unplaced()
     told = {side: _messages(fields, f"conversation_{side}") for side in "ab"}
+    system = _system_prompt(fields, told)
     asked = [text for role, text in told["a"] if role == "user"]
     lines = [
         line_of(model, [text for role, text in told[side] if role == "assistant"] or [None])
         for model, side in zip(models, "ab", strict=True)
     ]
     last = min(map(len, lines))
-    if len(asked) < last and told["a"]:
-        fields.fault("conversation_a", gettext_noop("Must begin with a user message"))
+    _refuse_apart(fields, told)
     comparison = ComparisonRecord(
         key="battle",
         a="a",
@@ -122,7 +123,33 @@ def parse_battle(fields: Fields) -> SessionRecord:
         key=_battle_key(fields, models, details),
         scenario=SCENARIO,
         turns=tuple(turns),
+        system_prompt=system,
     )
+
+
+def _system_prompt(fields: Fields, told: Mapping[str, list[tuple[str, str]]]) -> str:
+    """The first message of both conversations if it is the system's; taken from them."""
+    found = {
+        side: messages.pop(0)[1] if messages and messages[0][0] == "system" else ""
+        for side, messages in told.items()
+    }
+    if found["a"] != found["b"]:
+        reason = gettext_noop("Differs from the other system prompt of this row")
+        fields.fault("conversation_b", reason, found["b"] or found["a"])
+    return found["a"]
+
+
+def _refuse_apart(fields: Fields, told: Mapping[str, list[tuple[str, str]]]) -> None:
+    """A fault for conversations of which a comparison would show a part alone."""
+    for side, messages in told.items():
+        roles = [role for role, _text in messages]
+        if roles != ["user", "assistant"] * (len(roles) // 2):
+            reason = gettext_noop("Expected user and assistant messages in turns, the user first")
+            fields.fault(f"conversation_{side}", reason, ", ".join(roles))
+    asked = [[text for role, text in told[side] if role == "user"] for side in "ab"]
+    if asked[0] != asked[1]:
+        reason = gettext_noop("The two conversations have different user messages")
+        fields.fault("conversation_b", reason, asked[1])
 
 
 def _turn(fields: Fields, last: int) -> dict[str, object]:
@@ -166,11 +193,15 @@ def _time(fields: Fields) -> datetime | None:
 
 def _messages(fields: Fields, name: str) -> list[tuple[str, str]]:
     """The roles and texts of a conversation, none where it is not there."""
-    return [(item.text("role"), item.text("content")) for item in fields.items(name)]
+    items = fields.items(name)
+    for item in items:
+        item.refuse_unplaced()
+    return [(item.text("role"), item.text("content")) for item in items]
 
 
 def parse_question(fields: Fields) -> SessionRecord:
     """One question as a session of one unanswered turn."""
+    fields.refuse_unplaced("prompt", "reference")
     return SessionRecord(
         key=fields.short("uid", KEY_CHARS),
         scenario=fields.short("category", SCENARIO_CHARS),
@@ -181,9 +212,13 @@ def parse_question(fields: Fields) -> SessionRecord:
 
 def parse_answer(fields: Fields) -> SessionRecord:
     """One model's answer; what its file counts in it is kept beside it."""
+    fields.refuse_unplaced("messages")
     messages = fields.items("messages")
     if not messages:
         reason = gettext_noop("Expected at least one message")
+        fields.fault("messages", reason, fields.data.get("messages"))
+    if sum(message.data.get("role") == "user" for message in messages) > 1:
+        reason = gettext_noop("Only the answer to one user message can be read")
         fields.fault("messages", reason, fields.data.get("messages"))
     text = ""
     for message in messages[-1:]:
@@ -204,6 +239,7 @@ def parse_answer(fields: Fields) -> SessionRecord:
 
 def parse_judgment(fields: Fields) -> RecordedSession:
     """A verdict for each game; the two models stand in the order of their names."""
+    fields.refuse_unplaced()
     model, baseline = (fields.short(name, MODEL_CHARS) for name in ("model", "baseline"))
     if model == baseline and model:
         fields.fault("baseline", gettext_noop("This is the other model"), baseline)

@@ -33,6 +33,7 @@ def looks_like(row: object) -> bool:
 
 def parse(fields: Fields) -> RecordedSession:
     """One pair as a session of one turn, with the judge's verdicts where it has some."""
+    fields.refuse_unplaced()
     model = fields.text_or("response_model", longest=MODEL_CHARS)
     one, two = (fields.text(f"response_{side}") for side in "AB")
     label = fields.text("label")

@@ -39,6 +39,7 @@ def looks_like(row: object) -> bool:
 
 def parse(fields: Fields) -> RecordedSession:
     """One row as a session of one turn, with what every judge said of its pair."""
+    fields.refuse_unplaced(*_KNOWN)
     scenario = fields.short("subset", SCENARIO_CHARS) if fields.has("subset") else SCENARIO
     prompt, first, second = (fields.text(name) for name in ("input", "output_1", "output_2"))
     comparison = ComparisonRecord(

@@ -93,6 +93,7 @@ class _Pair:
 
 def parse_vote(fields: Fields) -> RecordedSession:
     """One vote: a label where a person gave it, else a judge's verdict for both orders."""
+    fields.refuse_unplaced()
     pair = _pair(fields, "model_a", "model_b")
     winner = _winner(fields, "winner", pair, ("model_a", "model_b", *_TIES))
     judge = _judge(fields)
@@ -113,6 +114,7 @@ def parse_vote(fields: Fields) -> RecordedSession:
 
 def parse_pair(fields: Fields) -> RecordedSession:
     """One pair judgment: a verdict for each game that the row has."""
+    fields.refuse_unplaced()
     pair = _pair(fields, "model_1", "model_2")
     judge = _judge(fields)
     return recorded(_session(fields, pair, None, []), _games(fields, pair, judge))
@@ -120,6 +122,7 @@ def parse_pair(fields: Fields) -> RecordedSession:
 
 def parse_single(fields: Fields) -> RecordedSession:
     """One single judgment: a grade of the model's answer to a turn."""
+    fields.refuse_unplaced()
     model, turn = fields.short("model", MODEL_CHARS), fields.whole("turn", 1, _MOST_TURNS)
     raw = fields.text_or("judgment")
     value = _grade(fields)
@@ -239,6 +242,7 @@ def _conversations(fields: Fields, pair: _Pair) -> tuple[list[str], dict[str, li
         said: dict[str, list[str]] = {"user": [], "assistant": []}
         for message in fields.items(f"conversation_{side}"):
             role = message.text("role")
+            message.refuse_unplaced()
             if role not in said:
                 message.fault("role", gettext_noop("Expected user or assistant"), role)
                 continue
@@ -247,6 +251,10 @@ def _conversations(fields: Fields, pair: _Pair) -> tuple[list[str], dict[str, li
             reason = gettext_noop("Shorter than the judged turn")
             fields.fault(f"conversation_{side}", reason)
         sides[side] = said
+    asked = [sides[side]["user"][: pair.turn] for side in ("a", "b")]
+    if asked[0] != asked[1]:
+        reason = gettext_noop("The two conversations have different user messages")
+        fields.fault("conversation_b", reason, sides["b"]["user"])
     return sides["a"]["user"], {
         pair.first: sides["a"]["assistant"],
         pair.second: sides["b"]["assistant"],

@@ -45,6 +45,7 @@ def looks_like(row: object) -> bool:
 
 def parse(fields: Fields) -> SessionRecord:
     """One row as a session whose last turn holds the comparison, labelled or judged."""
+    fields.refuse_unplaced("prompt")
     source = fields.word("source", PairSource, PairSource.HUMAN)
     texts = {side: _text(fields, side) for side in _SIDES}
     chosen_is_a = _chosen_is_a(fields, texts)

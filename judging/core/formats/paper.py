@@ -87,6 +87,7 @@ def _stem(path: Path) -> str:
 
 def parse_label(fields: Fields) -> SessionRecord:
     """One label: the chosen response is better."""
+    fields.refuse_unplaced("prompt")
     session, comparison, chosen_is_a = _pair(fields, _messages(fields, "prompt"))
     verdict = Verdict.A if chosen_is_a else Verdict.B
     label = PairwiseRecord(LabelDetails(fields.annotator()), verdict)
@@ -95,6 +96,7 @@ def parse_label(fields: Fields) -> SessionRecord:
 
 def parse_outputs(fields: Fields) -> RecordedSession:
     """A pair with a verdict of each preference's judge, as the authors' own rule reads it."""
+    fields.refuse_unplaced()
     printed = fields.text("query")
     told = _read(printed, fields)
     session, comparison, chosen_is_a = _pair(fields, _messages(fields, "query", told))
@@ -196,4 +198,8 @@ def _response(fields: Fields, name: str) -> ResponseRecord:
     holder = Fields(told, fields.notes, fields.at(name))
     if not isinstance(told.get("value"), list):
         return ResponseRecord(name, holder.text("value"))
-    return ResponseRecord(name, "".join(part.text("value") for part in holder.items("value")))
+    parts = holder.items("value")
+    for part in parts:
+        if part.text_or("type", "text") != "text":
+            part.fault("type", gettext_noop("Only text is supported"), part.data.get("type"))
+    return ResponseRecord(name, "".join(part.text("value") for part in parts))

@@ -73,6 +73,91 @@ def test_a_dialogue_before_the_responses_becomes_turns():
     assert {one.text for one in session.turns[1].responses} == {"1 2", "2 1"}
 
 
+CAT = [said("user", "What rhymes with cat?"), said("assistant", "Hat.")]
+DOG = said("user", "And with dog?")
+
+
+@pytest.mark.parametrize("prompt", ["What rhymes with cat?", CAT[:1], [*CAT, DOG]])
+def test_what_whole_dialogues_share_is_the_context(prompt):
+    session = record_of(
+        row(
+            prompt=prompt,
+            chosen=[*CAT, DOG, said("assistant", "Fog.")],
+            rejected=[*CAT, DOG, said("assistant", "House.")],
+        ),
+        parse,
+    )
+    first, last = session.turns
+    assert (first.user_message, first.responses[0].text) == ("What rhymes with cat?", "Hat.")
+    assert last.user_message == "And with dog?"
+    assert {one.text for one in last.responses} == {"Fog.", "House."}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "changes"),
+    [
+        ("Sort.", {"system": "Be a pirate."}),
+        ("Sort.", {"system_prompt": "Be a pirate."}),
+        ([said("system", "Be a pirate."), said("user", "Sort.")], {"system": "Be a pirate."}),
+        (
+            "Sort.",
+            {
+                side: [
+                    said("system", "Be a pirate."),
+                    said("user", "Sort."),
+                    said("assistant", end),
+                ]
+                for side, end in (("chosen", "1 2"), ("rejected", "2 1"))
+            },
+        ),
+    ],
+)
+def test_a_system_prompt_is_placed_wherever_it_stands(prompt, changes):
+    session = record_of(row(prompt=prompt, **changes), parse)
+    assert session.system_prompt == "Be a pirate."
+    assert [turn.user_message for turn in session.turns] == ["Sort."]
+    assert session.turns[0].comparisons[0].extra == {"id": 7}
+
+
+DIFFER = (
+    "The dialogues in chosen and rejected differ before the last message, so they do not compare "
+    "two responses to the same message"
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        (
+            {
+                "prompt": "What rhymes with cat?",
+                "chosen": [*CAT, DOG, said("assistant", "Fog.")],
+                "rejected": [CAT[0], said("assistant", "Bat."), DOG, said("assistant", "House.")],
+            },
+            ("rejected", DIFFER),
+        ),
+        (
+            {
+                "prompt": "What rhymes with cat?",
+                "chosen": [*CAT, DOG, said("assistant", "Fog.")],
+                "rejected": "House.",
+            },
+            ("rejected", DIFFER),
+        ),
+        (
+            {"prompt": "Sort.", "chosen": [*CAT, DOG, said("assistant", "Fog.")]},
+            ("chosen", "The messages before the response do not begin with the prompt"),
+        ),
+        (
+            {"prompt": [said("system", "a"), said("user", "Sort.")], "system": "b"},
+            ("system", "Differs from the other system prompt of this row"),
+        ),
+    ],
+)
+def test_a_dialogue_that_cannot_be_placed_is_a_fault(changes, fault):
+    assert faults_of(row(**changes), parse) == [fault]
+
+
 def test_without_a_subset_there_is_one_scenario_and_without_an_id_content_names():
     session = record_of(row(subset=..., id=...), parse)
     assert session.scenario == "rewardbench"

@@ -49,6 +49,7 @@ def test_a_gold_column_holds_what_is_right():
         ({"verdict:": "A"}, "labels[1].annotator"),
         ({"dialogue": "One?"}, "dialogue"),
         ({"text_a": ...}, "text_a"),
+        ({"history": "One?"}, "history"),
     ],
 )
 def test_what_cannot_be_understood_is_a_fault(changes, field):
@@ -81,3 +82,14 @@ def test_a_table_has_the_same_rows_and_its_faults_their_lines(tmp_path):
     assert (chosen.name, labels(session)) == (NAME, [("ann", Verdict.A)])
     assert [each.text for each in session.turns[0].responses] == ["=1", ""]
     assert [each.faults[0].line for each in wrong] == [3, 4, 5]
+
+
+def test_a_prompt_stands_in_place_of_the_dialogue(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(
+        "type,scenario,prompt,text_a,text_b,verdict:ann,verdict:bob\nwide,s,One?,1,2,A,B\n"
+    )
+    _chosen, rows = open_records(path)
+    session = session_of(next(rows))
+    assert [turn.user_message for turn in session.turns] == ["One?"]
+    assert labels(session) == [("ann", Verdict.A), ("bob", Verdict.B)]

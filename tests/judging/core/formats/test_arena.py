@@ -37,6 +37,44 @@ def talk(*texts):
     ]
 
 
+def test_a_system_prompt_of_both_conversations_is_the_sessions():
+    system = [{"role": "system", "content": "Be brief."}]
+    conversations = {
+        f"conversation_{side}": system + talk("Hi", text)
+        for side, text in zip("ab", "xy", strict=True)
+    }
+    session = record_of(battle(**conversations), arena.parse_battle)
+    assert session.system_prompt == "Be brief."
+    assert [turn.user_message for turn in session.turns] == ["Hi"]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "fault"),
+    [
+        (
+            [{"role": "system", "content": "Be brief."}, *talk("Hi", "x")],
+            talk("Hi", "y"),
+            "Differs from the other system prompt of this row",
+        ),
+        (talk("Hi", "x"), talk("Bye", "y"), "The two conversations have different user messages"),
+        (
+            talk("Hi", "x", "Go on", "z"),
+            talk("Hi", "y"),
+            "The two conversations have different user messages",
+        ),
+    ],
+)
+def test_conversations_of_which_a_part_would_be_lost_are_a_fault(a, b, fault):
+    row = battle(conversation_a=a, conversation_b=b)
+    assert faults_of(row, arena.parse_battle) == [("conversation_b", fault)]
+
+
+def test_an_answer_to_several_messages_is_a_fault():
+    row = {"uid": "u", "model": "m", "messages": talk("Hi", "x", "Go on", "z")}
+    reason = "Only the answer to one user message can be read"
+    assert faults_of(row, arena.parse_answer) == [("messages", reason)]
+
+
 def test_a_battle_is_a_vote_on_two_models_the_first_of_them_on_the_left():
     session = record_of(battle(), arena.parse_battle)
     [turn] = session.turns
@@ -108,8 +146,11 @@ def test_conversations_bring_the_texts_each_model_after_its_own():
         ({"tstamp": None}, ("tstamp", "Needs question_id or tstamp to tell battles apart")),
         ({"tstamp": "noon"}, ("tstamp", "Expected a number of seconds")),
         (
-            {"conversation_a": talk("a", "b")[1:], "conversation_b": talk("a", "b")},
-            ("conversation_a", "Must begin with a user message"),
+            {"conversation_a": talk("a", "b")[::-1], "conversation_b": talk("a", "b")},
+            (
+                "conversation_a",
+                "Expected user and assistant messages in turns, the user first",
+            ),
         ),
     ],
 )

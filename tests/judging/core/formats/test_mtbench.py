@@ -119,6 +119,14 @@ def test_a_vote_on_the_first_turn_takes_the_first_turn_of_the_conversations():
         ),
         (
             {
+                "turn": 1,
+                "conversation_a": talk("W", "v"),
+                "conversation_b": talk("Another", "a"),
+            },
+            "conversation_b",
+        ),
+        (
+            {
                 "turn": "1",
                 "conversation_a": talk("W"),
                 "conversation_b": talk("W", "a"),

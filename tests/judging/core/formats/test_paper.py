@@ -54,6 +54,14 @@ def test_a_label_is_a_pair_in_the_session_that_the_prompt_has_in_sensebench():
     assert given.details.annotator == "ann"
 
 
+def test_a_response_with_an_image_is_a_fault():
+    told = {"value": [{"type": "image", "value": "x"}]}
+    faults = faults_of(label(chosen=told), paper.parse_label)
+    assert ("chosen.type", "Only text is supported") in [
+        (field.replace("value[0].", ""), reason) for field, reason in faults
+    ]
+
+
 def test_those_who_choose_otherwise_speak_of_the_same_comparison():
     one = record_of(label(), paper.parse_label)
     other = record_of(label(chosen=parts("Three."), rejected=parts("3")), paper.parse_label)

@@ -299,10 +299,15 @@ _FAMILY_OF: Final = {
 
 @lru_cache(maxsize=1024)  # asked of both models of every comparison
 def family_of(name: str) -> str:
-    """The model family that a model or judge is named after, "" where its name says nothing.
+    """Returns the family that the name of a model or judge states; "" for no name.
 
-    Of several known words the last counts: alpaca_eval_gpt4 is a gpt. Without any, the first word.
+    Of several known words the last counts: alpaca_eval_gpt4 is a gpt. Without any, the provider in
+    `provider/model`; else the model is a family of its own. Words that are not known say nothing:
+    small-warm and small-cold need not be related.
     """
-    words = _WORD.findall(name.lower().rpartition("/")[2])
+    lower = name.lower().strip()
+    words = _WORD.findall(lower.rpartition("/")[2])
     known = [_FAMILY_OF[word] for word in words if word in _FAMILY_OF]
-    return known[-1] if known else words[0] if words else ""
+    if known:
+        return known[-1]
+    return lower.partition("/")[0] if lower.count("/") == 1 else lower

@@ -326,7 +326,7 @@ def test_a_judge_s_board_names_the_models_of_its_family(viewer):
     study()
     assert "same family as the judge" not in text(viewer.get("/leaderboard/"))
     cache.clear()
-    JudgeRun.objects.update(judge="fake", endpoint=make_endpoint(name="fake", model="alpha-9"))
+    JudgeRun.objects.update(judge="fake", endpoint=make_endpoint(name="fake", model="alpha"))
     page = text(viewer.get("/leaderboard/"))
     assert "Same model family (alpha): fake may favour the responses of alpha when judging." in page
     human, *judged, _corrected, _reference = page.split("<h2>")[1:]

@@ -401,7 +401,7 @@ def test_a_judge_is_chosen_by_name():
 
 def test_a_judge_of_a_candidate_s_family_is_named():
     study()
-    endpoint = make_endpoint(name="fake", model="alpha-9")
+    endpoint = make_endpoint(name="fake", model="alpha")
     JudgeRun.objects.update(judge="fake", endpoint=endpoint)
     said = "same model family (alpha): fake may favour alpha when judging"
     assert said in leaderboard("--dataset", "study", "--verdicts", "selected")

@@ -24,12 +24,16 @@ A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
         ("Qwen2.5-72B-Instruct", "qwen"),
         ("alpaca-13b", "alpaca"),
         ("lexical", "lexical"),
-        ("my-model", "my"),
-        ("13", ""),
+        ("small-warm", "small-warm"),
+        ("Small-Cold", "small-cold"),
+        ("acme/rocket-7b", "acme"),
+        ("Acme/comet", "acme"),
+        ("/models/rocket", "/models/rocket"),
+        ("13", "13"),
         ("", ""),
     ],
 )
-def test_a_name_tells_its_family(name, family):
+def test_a_family_is_what_a_name_states(name, family):
     assert family_of(name) == family
 
 
@@ -69,6 +73,12 @@ def test_other_comparisons_say_nothing(row):
     found = self_preference([row], judge="gpt-4", seed=1)
     assert (found.value, found.interval, found.judge_rate, found.human_rate) == (None,) * 4
     assert found.comparisons == 0
+
+
+def test_a_first_word_in_common_makes_no_family():
+    items = [rivals(A, A, a="small-cold", b="other")]
+    assert self_preference(items, judge="small-warm", seed=1).comparisons == 0
+    assert self_preference(items, judge="small-cold", seed=1).comparisons == 1
 
 
 def test_a_judge_whose_name_says_nothing_has_no_family():

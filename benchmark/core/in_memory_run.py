@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,13 +15,15 @@ from annotation.core.intervals import DEFAULT_DRAWS, Interval, Units, percentile
 from annotation.core.refusals import Refused
 from annotation.core.splits import SplitItem, SplitSettings, split
 from benchmark.core.accuracy import Judged, unit_of
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED, STACK, Condition
+from benchmark.core.rivals import RIVALS
+from benchmark.core.trust import BASE, PERSONAL, SELECTED, SHUFFLED, STACK, Condition
 from judging.core.judge_prompts import PairTexts
 from judging.core.lexical.distil import distil
 from judging.core.lexical.pairwise import judge_pair
-from judging.core.lexical.stack import judge_by_stack, stack_text
+from judging.core.lexical.stack import held_out_by_stack, judge_by_stack, stack_text
 from judging.core.matrix import AGGREGATE, ColumnSource
 from judging.core.questions import ShownPair
+from judging.core.rules import Combine
 from judging.core.runs import ORDERS
 from judging.core.selection import Assessment, assess
 from judging.core.votes import MemberVerdict, correctness_matrix, score, shuffled_winners, vote
@@ -48,13 +50,17 @@ class AnnotatorLabels:
 class InMemoryRun:
     """What was selected on one dev part, and every decision on the test part, by voice.
 
-    `preferences` are the texts in use: the selected ones, or "", the base judge's, where those do
-    no better on pairs held out. `assessment` is None where nothing could be selected.
+    `preferences` are the texts in use: the selected ones, or "", the base judge's, where those are
+    not better by enough on pairs held out. `assessment` is None where nothing could be selected.
+    `stand_in` is whose decisions PERSONAL's are; the control's are the same way's from shuffled
+    labels. `rivals` are rules that the same dev part taught, by name.
     """
 
     preferences: tuple[str, ...]
     assessment: Assessment | None
+    stand_in: Combine
     judged: Mapping[Condition, tuple[Judged, ...]]
+    rivals: Mapping[str, tuple[Judged, ...]]
 
 
 def rehearse(
@@ -65,7 +71,7 @@ def rehearse(
     *,
     name: str,
 ) -> InMemoryRun:
-    """Splits, distils, judges dev, selects with masking, and applies the set to the test part.
+    """Splits, distils, judges dev, selects with masking, and applies all to the test part.
 
     Args:
         items: one scenario's comparisons in file order.
@@ -82,47 +88,33 @@ def rehearse(
     control = _Learned.of(
         shuffled_winners(dev, seed=settings.seed, name=coins), texts, seed=settings.seed
     )
-    sets = {SELECTED: learned.members, SHUFFLED: control.members}
-    test = _winners(parts.test, annotator.truth)
-    sessions = _sessions(items)
-    return InMemoryRun(
-        preferences=learned.members,
-        assessment=learned.assessment,
-        judged={
-            **rehearse_stack(items, texts, annotator, settings),
-            **{
-                voice: tuple(_applied(test, texts, members, sessions))
-                for voice, members in sets.items()
-            },
-        },
-    )
-
-
-def rehearse_stack(
-    items: Sequence[SplitItem],
-    texts: Mapping[int, PairTexts],
-    annotator: AnnotatorLabels,
-    settings: SplitSettings,
-) -> dict[Condition, tuple[Judged, ...]]:
-    """The base judge and the weighted vote alone on the test part, without any search.
-
-    Args:
-        items: one scenario's comparisons in file order.
-        texts: what a judge is shown of each of them.
-        annotator: as for `rehearse`.
-        settings: of the split.
-    """
-    labelled = {key for key, verdict in annotator.labels.items() if verdict is not Verdict.TIE}
-    parts = split(items, settings, winners=labelled)
-    dev, test = _winners(parts.dev, annotator.labels), _winners(parts.test, annotator.truth)
-    stack = stack_text(
-        [texts[key].labelled(winner) for key, winner in dev], language=_language(dev, texts)
-    )
-    sessions = _sessions(items)
-    return {
-        BASE: tuple(_applied(test, texts, ("",), sessions)),
-        STACK: tuple(_stacked(test, texts, stack, sessions)),
+    test, sessions = _winners(parts.test, annotator.truth), _sessions(items)
+    pairs = [texts[key].labelled(winner) for key, winner in dev]
+    on_test = _OnTest(test, texts, sessions)
+    base = on_test.under(("",))
+    ways = {
+        Combine.BASE: base,
+        Combine.STACK: on_test.stacked(learned.stack),
+        Combine.SUBSET: on_test.under(learned.used),
     }
+    controls = {
+        Combine.BASE: lambda: base,
+        Combine.STACK: lambda: on_test.stacked(control.stack),
+        Combine.SUBSET: lambda: on_test.under(control.members),
+    }
+    return InMemoryRun(
+        preferences=learned.used,
+        assessment=learned.assessment,
+        stand_in=learned.stand_in,
+        judged={
+            BASE: base,
+            SELECTED: ways[Combine.SUBSET],
+            STACK: ways[Combine.STACK],
+            PERSONAL: ways[learned.stand_in],
+            SHUFFLED: controls[learned.stand_in](),
+        },
+        rivals={name: on_test.by(learn(pairs)) for name, learn in RIVALS.items()},
+    )
 
 
 def _sessions(items: Sequence[SplitItem]) -> dict[int, int]:
@@ -133,18 +125,27 @@ def _sessions(items: Sequence[SplitItem]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """A selected set, with the evidence for it."""
+    """A selected set with the evidence for it, the weighted vote in words, and which stands in."""
 
     members: tuple[str, ...]
     assessment: Assessment | None
+    stack: str
+    stand_in: Combine
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The set, or the base judge where it does not exceed that by enough."""
+        beats = self.assessment is not None and self.assessment.beats_base
+        return self.members if beats else ("",)
 
     @classmethod
     def of(cls, dev: Winners, texts: Mapping[int, PairTexts], *, seed: int) -> _Learned:
         """The columns are the base judge, a preference a pair, and the aggregate."""
-        if not dev:
-            return cls(("",), None)
         pairs = [texts[key].labelled(winner) for key, winner in dev]
         language = _language(dev, texts)
+        stack = stack_text(pairs, language=language)
+        if not dev:
+            return cls(("",), None, stack, Combine.BASE)
         columns = [
             "",
             *(distil([pair], language=language) for pair in pairs),
@@ -164,10 +165,10 @@ class _Learned:
         try:
             found = assess(matrix, seed=seed)
         except Refused:  # every pair is a tie under every column
-            return cls(("",), None)
-        if not found.beats_base:
-            return cls(("",), found)
-        return cls(tuple(columns[place] for place in found.selection.selected[0]), found)
+            return cls(("",), None, stack, Combine.BASE)
+        chosen = found.stand_in(held_out_by_stack(pairs, language=language))
+        members = tuple(columns[place] for place in found.selection.selected[0])
+        return cls(members, found, stack, chosen.choice)
 
 
 def _winners(keys: Sequence[int], labels: Labels) -> Winners:
@@ -184,36 +185,55 @@ def _verdict(texts: PairTexts, order: Order, preference: str) -> Verdict:
     return verdict.flipped() if swapped else verdict
 
 
+def _shown(texts: PairTexts) -> ShownPair:
+    return ShownPair(texts.dialogue, texts.text_a, texts.text_b)
+
+
 def _language(dev: Winners, texts: Mapping[int, PairTexts]) -> str:
     languages = Counter(texts[key].language for key, _ in dev)
     return next((language for language, _ in languages.most_common(1)), "en")
 
 
-def _stacked(
-    test: Winners, texts: Mapping[int, PairTexts], stack: str, sessions: Mapping[int, int]
-) -> Iterator[Judged]:
-    """One verdict for both orders."""
-    for key, truth in test:
-        one = texts[key]
-        answer = judge_by_stack(ShownPair(one.dialogue, one.text_a, one.text_b), text=stack)
-        winner = cast("Verdict", answer.verdict)  # the embedded judge always has one
-        yield Judged(key, truth, dict.fromkeys(ORDERS, winner), session=sessions[key])
+@dataclass(frozen=True, slots=True)
+class _OnTest:
+    """The test part, to be decided in several ways."""
 
+    test: Winners
+    texts: Mapping[int, PairTexts]
+    sessions: Mapping[int, int]
 
-def _applied(
-    test: Winners,
-    texts: Mapping[int, PairTexts],
-    members: Sequence[str],
-    sessions: Mapping[int, int],
-) -> Iterator[Judged]:
-    for key, truth in test:
-        decisions = {
-            order: vote(
-                [MemberVerdict(_verdict(texts[key], order, text)) for text in members], order=order
-            ).winner
-            for order in ORDERS
-        }
-        yield Judged(key, truth, decisions, session=sessions[key])
+    def under(self, members: Sequence[str]) -> tuple[Judged, ...]:
+        """By the vote of some preferences, an order at a time."""
+        return tuple(
+            self._judged(
+                key,
+                truth,
+                {
+                    order: vote(
+                        [MemberVerdict(_verdict(self.texts[key], order, text)) for text in members],
+                        order=order,
+                    ).winner
+                    for order in ORDERS
+                },
+            )
+            for key, truth in self.test
+        )
+
+    def stacked(self, stack: str) -> tuple[Judged, ...]:
+        """By a weighted vote."""
+        return self.by(lambda pair: judge_by_stack(pair, text=stack).verdict)
+
+    def by(self, rule: Callable[[ShownPair], Verdict | None]) -> tuple[Judged, ...]:
+        """By a rule that has one verdict for both orders."""
+        return tuple(
+            self._judged(key, truth, dict.fromkeys(ORDERS, rule(_shown(self.texts[key]))))
+            for key, truth in self.test
+        )
+
+    def _judged(
+        self, key: int, truth: Verdict, decisions: Mapping[Order, Verdict | None]
+    ) -> Judged:
+        return Judged(key, truth, decisions, session=self.sessions[key])
 
 
 Floats = NDArray[np.float64]

@@ -351,8 +351,8 @@ def _own_decisions(
     if plans.by_log_odds:
         shown = {voice: judged.shown_signs(own) for voice, own in memberships.items()}
     shares = {}
-    if any(plan.more_shuffled for plan in plans.scenarios):
-        panels = [(plan.fresh, plan.draws) for plan in plans.scenarios if plan.draws]
+    if any(len(plan.control) > 1 for plan in plans.scenarios):
+        panels = [(plan.fresh, plan.control) for plan in plans.scenarios if plan.control]
         shares[SHUFFLED] = judged.shares(panels, rule=rule, by_log_odds=plans.by_log_odds)
     if plans.is_paper:
         shares[SELECTED] = _tied_shares(judged, plans)
@@ -413,7 +413,7 @@ def _members_of(plan: AppliedPlan, voice: Condition) -> Collection[int] | None:
     return {
         BASE: (plan.base,),
         SELECTED: selected,
-        SHUFFLED: plan.shuffled,
+        SHUFFLED: plan.control[0] if plan.control else None,
         STACK: stack,
         PERSONAL: stack or selected,
     }[voice]

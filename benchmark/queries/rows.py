@@ -222,7 +222,7 @@ def _averaged_sets(run: int, voice: Condition | None) -> int:
     """How many sets of preferences a figure is the mean of, at most in any scenario."""
     config = JudgeRun.objects.values_list("config", flat=True).get(pk=run)
     return max(
-        len(plan.draws if voice == SHUFFLED else plan.subsets) for plan in applied_plans(config)
+        len(plan.control if voice == SHUFFLED else plan.subsets) for plan in applied_plans(config)
     )
 
 

@@ -5,15 +5,16 @@ A step is under way until none of its rows is pending.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from annotation.core.choices import Order, Verdict
 from judging.core.rules import StackWay
+from judging.core.stand_in import StandInChoice
 from judging.core.targets import Basis
 
 
@@ -192,8 +193,9 @@ class DistilledScenario:
     `dev` counts the dev comparisons with a winner, `columns` the preferences tried (the base judge
     is column 0), `selected` the columns of the chosen set. Accuracies are shares of row-orders,
     None where nothing could be selected; `error_code` then says why. The set is `used` where its
-    leave-one-out accuracy exceeds that of the base judge. `control_accuracy` is what
-    the same procedure reaches on flipped labels, the mean over their draws.
+    leave-one-out accuracy exceeds that of the base judge by enough; `stand_in` says what decides.
+    `control_accuracy` is what the same procedure reaches on flipped labels, the mean over their
+    draws.
     """
 
     scenario: str
@@ -210,6 +212,7 @@ class DistilledScenario:
     base_accuracy: float | None
     p_over_base: float | None
     used: bool
+    stand_in: StandInChoice
     control_accuracy: float | None
     error_code: str
 
@@ -318,10 +321,12 @@ class AppliedPlan:
 
     `selected` and `shuffled` are preference ids; `None` where the run judges without such a set.
     `more_shuffled` are those of the control's further draws. `stack` is the id of the weighted
-    vote, where there is one. Of a set that was selected as the paper's code does, `tied` are its
+    vote, where it stands in; then `shuffled_votes` says that the control's draws are such votes,
+    and not sets. Of a set that was selected as the paper's code does, `tied` are its
     equally good subsets, each as the sum of 2^i over the places i in `selected` of its members;
     `inverted` has their decisions mean the other response. Where there are `ways`, the weighted
-    vote is computed from what they decide; else the judge is asked under its text.
+    vote is computed from what they decide, and the control's from `shuffled_ways`; else the judge
+    is asked under its text.
     The base judge is always there. An ablation over a pooled distillation has `scenario_id` None.
     `winners` are the labels that figures of agreement count. `unscored` is judged beside them:
     what is not labelled, ties, and of what was learned from (`learned_from`) all that was asked.
@@ -345,6 +350,8 @@ class AppliedPlan:
     inverted: bool = False
     others: tuple[OtherJudge, ...] = ()
     ways: tuple[WeightedWay, ...] = ()
+    shuffled_ways: tuple[WeightedWay, ...] = ()
+    shuffled_votes: bool = False
 
     @property
     def subsets(self) -> tuple[tuple[int, ...], ...]:
@@ -363,6 +370,15 @@ class AppliedPlan:
         return () if self.shuffled is None else (self.shuffled, *self.more_shuffled)
 
     @property
+    def control(self) -> tuple[tuple[int, ...], ...]:
+        """The draws, where they are used in the way of what stands in; none beside the base judge.
+
+        Runs of an earlier time have sets beside a weighted vote.
+        """
+        is_base = self.stack is None and self.selected in (None, (self.base,))
+        return () if is_base or self.shuffled_votes != (self.stack is not None) else self.draws
+
+    @property
     def comparisons(self) -> tuple[int, ...]:
         """Every comparison to judge, by id."""
         return (*(comparison for comparison, _winner in self.winners), *self.unscored)
@@ -379,7 +395,9 @@ class AppliedPlan:
         stack = tuple(key for way in self.ways for key in way.members)
         if self.stack is not None and not self.ways:
             stack = (self.stack,)
-        control = (key for draw in self.draws for key in draw)
+        control = [key for draw in self.draws for key in draw]
+        if self.shuffled_ways:
+            control = [key for way in self.shuffled_ways for key in way.members]
         return tuple(dict.fromkeys([self.base, *(self.selected or ()), *stack, *control]))
 
     def cells(self) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -393,6 +411,8 @@ class AppliedPlan:
         """Weighted votes to compute: the preference that stands for each, its ways, on what."""
         if self.ways and self.stack is not None:
             yield self.stack, self.ways, self.comparisons
+        if self.shuffled_ways and self.shuffled is not None:
+            yield self.shuffled[0], self.shuffled_ways, self.comparisons
         for other in self.others:
             if other.ways:
                 yield other.preferences[0], other.ways, self.judged_by(other)
@@ -416,85 +436,4 @@ class ColumnPlan:
     draw: int = 0
 
 
-Known = TypeVar("Known", bound=Hashable)
-
-JudgedText = tuple[int, str, Order]
-"""(comparison id, preference text, presentation order)."""
 ORDERS = (Order.ORIGINAL, Order.SWAPPED)
-
-
-_SHAPING: Final = (
-    "judge",
-    "version",
-    "base_url",
-    "model",
-    "temperature",
-    "max_tokens",
-    "context_tokens",
-    "extra_sampling",
-    "rule",
-    "window",
-    "prompt",
-)
-"""What of a judge's snapshot decides a verdict on a pair, the prompts aside."""
-
-
-def judges_alike(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether two snapshots of a judge put the same questions about pairs, and read them alike.
-
-    Prompts that it asks nothing about pairs by may differ, those that distilled included.
-    """
-
-    def pair_prompts(snapshot: Mapping[str, Any]) -> dict[str, str]:
-        prompts: Mapping[str, str] = snapshot.get("prompts", {})
-        return {name: said for name, said in prompts.items() if name.startswith("judge_pair")}
-
-    return pair_prompts(before) == pair_prompts(after) and all(
-        before.get(name) == after.get(name) for name in _SHAPING
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnText:
-    """A preference by id with its text; None where it was never distilled."""
-
-    preference: int
-    text: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedCell(Generic[Known]):
-    """One judgment of a run: taken over where `known` is there, to be asked where it is None."""
-
-    comparison: int
-    column: ColumnText
-    order: Order
-    known: Known | None
-
-    @property
-    def asks(self) -> bool:
-        """Whether the judge is asked: not without a text, which is answered by an error code."""
-        return self.known is None and self.column.text is not None
-
-
-def planned_cells(
-    comparisons: Sequence[int],
-    columns: Sequence[ColumnText],
-    judged: Mapping[JudgedText, Known],
-) -> Iterator[PlannedCell[Known]]:
-    """Every comparison under every column in both orders, in the order in which they are asked.
-
-    All calls of one comparison and order stand together, so that a server can reuse what it read.
-
-    Args:
-        comparisons: their ids.
-        columns: what they are judged under, the base judge's included.
-        judged: what is known by comparison, text and order.
-    """
-    for comparison in comparisons:
-        for order in ORDERS:
-            for column in columns:
-                known = None
-                if column.text is not None:
-                    known = judged.get((comparison, column.text, order))
-                yield PlannedCell(comparison, column, order, known)

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from annotation.core.refusals import Refused
 from annotation.core.significance import sign_flip_p
 from judging.core.matrix import AGGREGATE, Matrix
-from judging.core.rules import SelectionMode
+from judging.core.rules import Combine, SelectionMode
 from judging.core.selection_paper import PaperSearch
 from judging.core.selection_search import (
     MOST_COLUMNS,
@@ -32,12 +32,14 @@ from judging.core.selection_search import (
     TraceStep,
     voiced_rows,
 )
+from judging.core.stand_in import StandInChoice, exceeds
 
 MOST_EXACT_ROWS: Final = 10
 """Up to here all 2^n flips are tried."""
 SAMPLED_FLIPS: Final = 1000
 FLIPS_AT_ONCE: Final = 64
 
+Of = TypeVar("Of")
 Between = Callable[[], None]
 """Called now and then while the null is computed; it may raise to stop."""
 
@@ -64,23 +66,40 @@ class HeldOutPoints:
     """Points on each development pair of what was selected without it, and of the base judge.
 
     A pair is worth a point an order with a verdict, an even split one half. `rows` are those of the
-    matrix that have one. `base` is None where no column is the base judge.
+    matrix that have one, `worths` their points. `base` is None where no column is the base judge.
     """
 
     rows: tuple[int, ...]
     selected: tuple[float, ...]
     base: tuple[float, ...] | None
-    worth: int
+    worths: tuple[int, ...]
 
     @property
     def accuracy(self) -> float:
         """Of the selected subsets: the leave-one-out accuracy."""
-        return sum(self.selected) / self.worth
+        return sum(self.selected) / sum(self.worths)
 
     @property
     def base_accuracy(self) -> float | None:
         """Of the base judge on the same pairs."""
-        return None if self.base is None else sum(self.base) / self.worth
+        return None if self.base is None else sum(self.base) / sum(self.worths)
+
+    def accuracy_of(self, shares: Sequence[float | None]) -> float:
+        """Of something else on the same pairs, by row of the matrix how right it was, 0..1."""
+        points = (
+            worth * (shares[row] or 0.0) for row, worth in zip(self.rows, self.worths, strict=True)
+        )
+        return sum(points) / sum(self.worths)
+
+    def on(self, rows: Container[int]) -> HeldOutPoints:
+        """On some rows of the matrix alone."""
+        kept = [place for place, row in enumerate(self.rows) if row in rows]
+
+        def those(values: Sequence[Of]) -> tuple[Of, ...]:
+            return tuple(values[place] for place in kept)
+
+        base = None if self.base is None else those(self.base)
+        return HeldOutPoints(those(self.rows), those(self.selected), base, those(self.worths))
 
     def p_over_base(self, *, seed: int, sessions: Sequence[Hashable] | None = None) -> float | None:
         """The p of the gain over the base judge, by sign flips over sessions (protocols A1.6).
@@ -136,7 +155,7 @@ def leave_one_out(search: Search, matrix: Matrix) -> HeldOutPoints | None:
         rows=tuple(rows),
         selected=tuple(points),
         base=None if alone is None else tuple(search.points_on(row, alone) for row in rows),
-        worth=int(voiced.sum()),
+        worths=tuple(int(voiced[row]) for row in rows),
     )
 
 
@@ -238,14 +257,36 @@ class Assessment:
 
     @property
     def beats_base(self) -> bool:
-        """Whether the set is used: the best of thousands on ten pairs often is no better.
+        """Whether the set may be used: the best of thousands on ten pairs often is no better.
 
-        Its leave-one-out accuracy exceeds the base judge's on the same pairs (protocols A1.6).
+        Its leave-one-out accuracy exceeds the base judge's on the same pairs by the margin.
         """
         held_out = self.held_out
-        if held_out is None:
-            return False
-        return held_out.base_accuracy is None or held_out.accuracy > held_out.base_accuracy
+        return held_out is not None and exceeds(held_out.accuracy, held_out.base_accuracy)
+
+    def stand_in(
+        self, stack: Sequence[float | None] | None = None, *, optimistic: bool = False
+    ) -> StandInChoice:
+        """What stands in for the annotator: the base judge, this set, or a weighted vote.
+
+        Args:
+            stack: by row how right the weighted vote was that is learned without it, 0..1; None of
+                a row that it has no say in, which then counts for nothing else either. None as a
+                whole without such a vote.
+            optimistic: whether those shares are too high.
+        """
+        held_out = self.held_out
+        if held_out is not None and stack is not None:
+            held_out = held_out.on({row for row, share in enumerate(stack) if share is not None})
+        if held_out is None or not held_out.rows or held_out.base_accuracy is None:
+            return StandInChoice(Combine.BASE)
+        return StandInChoice.of(
+            base=held_out.base_accuracy,
+            subset=held_out.accuracy,
+            stack=None if stack is None else held_out.accuracy_of(stack),
+            pairs=len(held_out.rows),
+            optimistic=optimistic,
+        )
 
     @property
     def flagged(self) -> bool:

@@ -20,7 +20,7 @@ from judging.core.votes import MemberVerdict, mean_log_odds, vote
 
 Floats = npt.NDArray[np.float64]
 
-BASE_BONUS: Final = 1.0
+BASE_BONUS: Final = 2.0
 """Log-likelihood that the base judge starts with: ten pairs are little against what is known."""
 FEWEST_PAIRS: Final = 2
 BARE_VERDICT: Final = math.log(4.0)
@@ -44,6 +44,22 @@ def stack_weights(log_odds: Floats) -> Floats:
     shares = np.exp(fits - fits.max())
     weights: Floats = shares / shares.sum()
     return weights
+
+
+def held_out_shares(log_odds: Floats, without_two: Floats | None = None) -> tuple[float, ...]:
+    """How right the stack is about each pair that it is learned without: 1, 0, of a tie 1/2.
+
+    Args:
+        log_odds: as for `stack_weights`.
+        without_two: (pairs, pairs, ways), at [i, j] those of pair j by what a way learned without
+            i and j. Where that would cost calls, None: those without j alone, which knew i.
+    """
+    shares = []
+    for place, own in enumerate(log_odds):
+        others = np.delete(log_odds if without_two is None else without_two[place], place, axis=0)
+        score = stack_score(stack_weights(others), own)
+        shares.append(0.5 if score == 0 else float(score > 0))
+    return tuple(shares)
 
 
 def stack_score(weights: Floats, log_odds: Floats) -> float:

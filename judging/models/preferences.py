@@ -164,7 +164,7 @@ class Preference(models.Model):
                 name="preference_once_by_pair",
             ),
             models.UniqueConstraint(
-                fields=["run", "source_comparison"],
+                fields=["run", "source_comparison", "control", "draw"],
                 condition=Q(kind="HELD_OUT"),
                 name="held_out_once_by_pair",
             ),
@@ -179,12 +179,12 @@ class Preference(models.Model):
                 name="aggregate_once_over_all",
             ),
             models.UniqueConstraint(
-                fields=["run", "scenario", "control"],
+                fields=["run", "scenario", "control", "draw"],
                 condition=Q(kind="STACK", scenario__isnull=False),
                 name="stack_once_by_scenario",
             ),
             models.UniqueConstraint(
-                fields=["run", "control"],
+                fields=["run", "control", "draw"],
                 condition=Q(kind="STACK", scenario__isnull=True),
                 name="stack_once_over_all",
             ),
@@ -242,8 +242,9 @@ class PreferenceSet(models.Model):
     """The subset selected for an annotator and scenario, with the evidence for it.
 
     Without a scenario it was selected over all of them, and serves them all. It is used only where
-    its leave-one-out accuracy exceeds `base_accuracy`, the base judge's on the same pairs; else the
-    base judge stands in its place. `stack` is the weighted vote learned from the same labels.
+    its leave-one-out accuracy exceeds `base_accuracy`, the base judge's on the same pairs, by the
+    margin of judging.core.stand_in; else the base judge stands in its place. `stack` is the
+    weighted vote learned from the same labels, where that stands in; why, `selection` says.
     Of the shuffled control there is a set for each `draw` of labels.
 
     `columns` lists the preference ids in matrix order; `matrix` holds the two correctness matrices

@@ -11,8 +11,10 @@ from django.db.models import F, Q
 from annotation.core.refusals import Refused
 from annotation.models import Comparison
 from judging.core.lexical.stack import told_ways
+from judging.core.rules import Combine
 from judging.core.selection_search import TraceStep
 from judging.core.stack import ToldWay
+from judging.core.stand_in import STANDS_IN, StandInChoice
 from judging.models import Control, JudgeRun, Preference, PreferenceKind, PreferenceSet, RunKind
 from judging.queries.withheld import readable_sets, withheld_numbers
 
@@ -52,9 +54,26 @@ class SetPage:
     edited: bool
 
     @property
+    def stand_in(self) -> StandInChoice | None:
+        """What stands in beside this set, and why; None of a control."""
+        return stand_in_of(self.chosen) if self.chosen.control == Control.NONE else None
+
+    @property
     def ways(self) -> list[ToldWay]:
         """The ways of its weighted vote; none where a person wrote another text in its place."""
         return [] if self.chosen.stack is None else told_ways(self.chosen.stack.text or "")
+
+
+def stand_in_of(chosen: PreferenceSet) -> StandInChoice:
+    """What stands in for the annotator where a set was selected, and what it was chosen by.
+
+    Sets of an earlier time, and those that are selected as the paper's code does, say no reason.
+    """
+    stored = chosen.selection.get(STANDS_IN)
+    if stored is not None:
+        return StandInChoice.read(stored)
+    used = Combine.SUBSET if chosen.is_used else Combine.BASE
+    return StandInChoice(used if chosen.stack_id is None else Combine.STACK)
 
 
 def set_page(set_id: int, *, only: int | None = None) -> SetPage:

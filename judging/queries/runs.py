@@ -49,6 +49,7 @@ from judging.models import (
     UserMemory,
 )
 from judging.queries.configurations import applied_plans, distil_plans
+from judging.queries.preference_sets import stand_in_of
 from judging.queries.satisfaction.labels import rubric_rows
 
 
@@ -61,8 +62,7 @@ def distilled_scenarios(run_id: int) -> tuple[DistilledScenario, ...]:
     }
     found = []
     for plan in distil_plans(run.config):
-        chosen = sets.get((plan.scenario_id, Control.NONE, 0))
-        if chosen is None:
+        if (chosen := sets.get((plan.scenario_id, Control.NONE, 0))) is None:
             continue
         draws = [sets.get((plan.scenario_id, Control.SHUFFLED, n)) for n in range(len(plan.draws))]
         controls = [one.dev_accuracy for one in draws if one and one.dev_accuracy is not None]
@@ -74,9 +74,7 @@ def distilled_scenarios(run_id: int) -> tuple[DistilledScenario, ...]:
                 ties=plan.dev_ties,
                 test=len(plan.test_winners),
                 columns=len(chosen.columns),
-                selected=tuple(
-                    column for column, member in enumerate(chosen.columns) if member in texts
-                ),
+                selected=tuple(n for n, member in enumerate(chosen.columns) if member in texts),
                 texts=tuple(texts[member] for member in chosen.columns if member in texts),
                 dev_accuracy=chosen.dev_accuracy,
                 leave_one_out=chosen.leave_one_out,
@@ -85,6 +83,7 @@ def distilled_scenarios(run_id: int) -> tuple[DistilledScenario, ...]:
                 base_accuracy=chosen.base_accuracy,
                 p_over_base=chosen.p_over_base,
                 used=chosen.is_used,
+                stand_in=stand_in_of(chosen),
                 control_accuracy=sum(controls) / len(controls) if controls else None,
                 error_code=chosen.selection.get("error_code", ""),
             )

@@ -22,9 +22,10 @@ from judging.core.injections import AttackFamily
 from judging.core.judge_prompts import PairTexts
 from judging.core.memory import Memory, content, statistics
 from judging.core.memory_parsing import memory_from_content
+from judging.core.rejudging import PlannedCell
 from judging.core.retrieval import memory_question
 from judging.core.rules import JudgePrompt, PairwiseSettings
-from judging.core.runs import COLUMNS, ORDERS, DistilPlan, PlannedCell, StageName, Winners
+from judging.core.runs import COLUMNS, ORDERS, DistilPlan, StageName, Winners
 from judging.core.stack import FEWEST_PAIRS
 from judging.core.targets import TurnPart
 from judging.models import JudgeRun, Preference, RunKind
@@ -193,11 +194,13 @@ def _columns(plans: Sequence[DistilPlan]) -> Iterator[_Column]:
 
 
 def _held_out(plans: Sequence[DistilPlan]) -> Iterator[_Column]:
-    """Of each label the preference that all others give."""
+    """Of each label the preference that all others give, and of each of the control's."""
     for plan in plans:
-        if len(plan.winners) >= FEWEST_PAIRS:
-            for label in plan.winners:
-                rest = tuple(one for one in plan.winners if one != label)
+        if len(plan.winners) < FEWEST_PAIRS:
+            continue
+        for winners in filter(None, (plan.winners, *plan.draws)):
+            for label in winners:
+                rest = tuple(one for one in winners if one != label)
                 yield _Column(plan, rest, plan.winners, only=label[0])
 
 

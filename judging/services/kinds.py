@@ -37,7 +37,7 @@ from judging.services.judgments import COMPARE_STAGE, GRADE_STAGE, JUDGE_STAGE
 from judging.services.learned import LEARN_STAGE, TRAIN_STAGE, due_trainings, plan_training
 from judging.services.memories import MEMORY_STAGE
 from judging.services.pairwise_runs import plan_distillation, write_distillation
-from judging.services.preferences import DISTIL_STAGE, SELECT_STAGE
+from judging.services.preferences import DISTIL_STAGE
 from judging.services.rubrics import CONDENSE_STAGE, EXTRACT_STAGE, RUBRICS_STAGE
 from judging.services.run_requests import RunRequest, start_once
 from judging.services.satisfaction import (
@@ -46,6 +46,7 @@ from judging.services.satisfaction import (
     plan_satisfaction,
     write_satisfaction,
 )
+from judging.services.selections import SELECT_STAGE
 
 
 def later_units(run: JudgeRun, again: Sequence[RunUnit]) -> list[RunUnit]:

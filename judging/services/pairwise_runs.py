@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from annotation.core.choices import Verdict
 from annotation.core.refusals import Refused
@@ -266,9 +267,10 @@ def _write_scenario(run: JudgeRun, plan: DistilPlan) -> None:
 
 
 def _write_held_out(run: JudgeRun, plan: DistilPlan, language: str) -> dict[int, list[int]]:
-    """By dev comparison the preference distilled from all others, which it alone is judged under.
+    """By dev comparison the preferences distilled from all others, which it alone is judged under.
 
-    None where no ways to judge are weighed by them, or a single label would be left out.
+    One from the annotator's labels, and one from each draw of the control's. None where no ways to
+    judge are weighed by them, or a single label would be left out.
     """
     if not cross_fits(run.config, judge=run.judge) or len(plan.winners) < FEWEST_PAIRS:
         return {}
@@ -279,14 +281,27 @@ def _write_held_out(run: JudgeRun, plan: DistilPlan, language: str) -> dict[int,
             scenario_id=plan.scenario_id,
             annotator_id=run.annotator_id,
             language=language,
+            control=control,
+            draw=draw,
             kind=PreferenceKind.HELD_OUT,
             position=len(plan.winners) + 1,
             source_comparison_id=comparison,
             source_verdict=winner.value,
         )
-        for comparison, winner in plan.winners
+        for control, draw, winners in _labels(plan)
+        for comparison, winner in winners
     )
-    return {row.source_comparison_id: [row.pk] for row in rows if row.source_comparison_id}
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for row in rows:
+        found[cast("int", row.source_comparison_id)].append(row.pk)
+    return found
+
+
+def _labels(plan: DistilPlan) -> Iterator[tuple[Control, int, Winners]]:
+    """The annotator's own, then each draw of the control."""
+    yield Control.NONE, 0, plan.winners
+    for number, draw in enumerate(plan.draws):
+        yield Control.SHUFFLED, number, draw
 
 
 def _write_columns(run: JudgeRun, plan: DistilPlan, language: str) -> list[int]:

@@ -19,8 +19,8 @@ from judging.core.selection_search import Strategy
 from judging.core.targets import Basis
 from judging.models import Control, JudgeRun, PreferenceSet, RunKind, RunStatus
 from judging.queries.configurations import distil_plans, pairwise_settings
-from judging.services.preferences import WAYS
 from judging.services.run_requests import RunRequest
+from judging.services.selections import WAYS
 
 
 def _distillations(dataset: Dataset, owner: User) -> QuerySet[JudgeRun]:
@@ -113,14 +113,21 @@ def under_sets(plan: AppliedPlan, sets: SetsByScenario) -> AppliedPlan:
     name = plan.scenario if has_own else None
     selected = sets.get((name, Control.NONE, 0))
     drawn = sorted(key for key in sets if key[:2] == (name, Control.SHUFFLED))
-    draws = [sets[key] for key in drawn]
     is_used = selected is not None and (selected.is_used or selected.stack_id is not None)
+    # A control is used in the way of what stands in beside it (A1.6).
+    is_voted = selected is not None and selected.stack_id is not None
+    draws = [sets[key] for key in drawn if is_used]
+    if is_voted:
+        draws = [draw for draw in draws if draw.stack_id is not None]
+    shuffled = [_all_members(draw) if draw.stack_id is None else (draw.stack_id,) for draw in draws]
     tied, is_inverted = ((), False) if selected is None else _tied(selected)
     return replace(
         plan,
         selected=(plan.base,) if selected is None else _member_ids(selected),
-        shuffled=_member_ids(draws[0]) if draws else None,
-        more_shuffled=tuple(_member_ids(draw) for draw in draws[1:]),
+        shuffled=shuffled[0] if shuffled else None,
+        more_shuffled=tuple(shuffled[1:]),
+        shuffled_ways=_ways(draws[0]) if draws and is_voted else (),
+        shuffled_votes=is_voted and bool(draws),
         stack=None if selected is None else selected.stack_id,
         ways=() if selected is None else _ways(selected),
         sets={one.control: one.pk for one in (selected, *draws[:1]) if one is not None},
@@ -146,6 +153,8 @@ def with_drawn(plan: AppliedPlan, sets: SetsByScenario, count: int) -> AppliedPl
         selected=tuple(sorted(drawn)),
         shuffled=None,
         more_shuffled=(),
+        shuffled_ways=(),
+        shuffled_votes=False,
         stack=None,
         ways=(),
         basis=Basis.OWN if has_own else Basis.ALL,
@@ -178,8 +187,11 @@ def _tied(chosen: PreferenceSet) -> tuple[tuple[int, ...], bool]:
 
 def _member_ids(chosen: PreferenceSet) -> tuple[int, ...]:
     """Members in column order; the base judge where it stands in the set's place."""
-    if not chosen.is_used:
-        return tuple(chosen.columns[:1])
+    return _all_members(chosen) if chosen.is_used else tuple(chosen.columns[:1])
+
+
+def _all_members(chosen: PreferenceSet) -> tuple[int, ...]:
+    """Members in column order, used or not."""
     members = {member.pk for member in chosen.members.all()}
     return tuple(column for column in chosen.columns if column in members)
 

@@ -17,14 +17,16 @@ from django.db.models.query import QuerySet
 
 from annotation.core.choices import JudgmentStatus, Order
 from annotation.core.refusals import Refused
-from judging.core.runs import (
-    COLUMNS,
-    ColumnPlan,
+from judging.core.rejudging import (
     ColumnText,
     JudgedText,
     PlannedCell,
     judges_alike,
     planned_cells,
+)
+from judging.core.runs import (
+    COLUMNS,
+    ColumnPlan,
 )
 from judging.models import Control, JudgeRun, Judgment, Preference, RunKind, RunStatus
 from judging.queries.configurations import as_json, column_plans, distil_plans

@@ -8,7 +8,7 @@ gives its ten wherever there are twenty with a winner (`dev_after`).
 
 Shares are of decisions on the 300 pairs that the annotator did not label, in both orders, against
 the choice that their rule makes without noise; ties of that choice are left out. `base` is without
-preferences, `stand_in` the weighted vote. Intervals are 95 % bootstraps that draw studies and
+preferences, `stand_in` what stands in. Intervals are 95 % bootstraps that draw studies and
 pairs, crossed; the gain is paired.
 """
 
@@ -26,11 +26,11 @@ from annotation.core.splits import SplitItem, SplitSettings, split
 from benchmark.core.accuracy import Judged
 from benchmark.core.in_memory_run import (
     AnnotatorLabels,
-    rehearse_stack,
+    rehearse,
     seeded_accuracy,
     seeded_gain,
 )
-from benchmark.core.trust import BASE, STACK, Condition
+from benchmark.core.trust import BASE, PERSONAL, Condition
 from judging.core.judge_prompts import PairTexts, pair_texts
 from sensejudge_site.benches import Bench, BenchFigure
 from sensejudge_site.benches.embedded import with_ends
@@ -131,9 +131,10 @@ def _study(place: int, persona: Persona, scenarios: Sequence[Sequence[_Pair]], s
         after.append(len(split(items, settings, winners=winners).dev))
         annotator = AnnotatorLabels(persona.name, labels, truth)
         shown = {item.comparison_id: texts for item, texts in pairs}
-        for voice, rows in rehearse_stack(items, shown, annotator, settings).items():
+        found = rehearse(items, shown, annotator, settings, name=name)
+        for voice in (BASE, PERSONAL):
             # Every pair is a conversation of its own, in whatever scenario.
-            judged[voice] += [replace(row, session=None) for row in rows]
+            judged[voice] += [replace(row, session=None) for row in found.judged[voice]]
     return _Study(before, after, judged)
 
 
@@ -152,7 +153,7 @@ def _figures(
         yield BenchFigure(f"dev_{word}_mean", sum(counts) / len(counts))
         yield BenchFigure(f"dev_{word}_most", max(counts))
     for name, own in studies.items():
-        base, judge = ([study.judged[voice] for study in own] for voice in (BASE, STACK))
+        base, judge = ([study.judged[voice] for study in own] for voice in (BASE, PERSONAL))
         found = seeded_accuracy(judge, seed=_DRAWN_BY)
         yield BenchFigure(f"{name}_comparisons", found.comparisons)
         yield from with_ends(f"{name}_base", seeded_accuracy(base, seed=_DRAWN_BY))

@@ -15,9 +15,9 @@ from annotation.core.splits import SplitSettings
 from annotation.models import Dataset, User
 from annotation.services.imports import import_records
 from benchmark.core.in_memory_run import AnnotatorLabels, rehearse
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED
+from benchmark.core.trust import BASE, PERSONAL, SELECTED, SHUFFLED
 from benchmark.queries.evidence import StandIn, stand_in_cases
-from judging.core.rules import PairwiseSettings
+from judging.core.rules import Combine, PairwiseSettings
 from judging.core.votes import VoteRule
 from judging.services.foreground import run_to_end
 from judging.services.judges import LEXICAL
@@ -85,8 +85,10 @@ def test_a_stored_run_under_the_same_names_decides_the_same(tmp_path, name):
         (stored,) = distilled.preference_sets.filter(control="NONE")
         assert stored.dev_accuracy == rehearsed.assessment.selection.accuracy
         assert stored.p_value == rehearsed.assessment.null.p_value
-        for voice in (BASE, SELECTED, SHUFFLED):
-            assert [(case.human, case.decisions[voice]) for case in cases] == [
+        assert stored.selection["stands_in"]["choice"] == rehearsed.stand_in
+        control = () if rehearsed.stand_in is Combine.BASE else (SHUFFLED,)
+        for voice in (BASE, SELECTED, PERSONAL, *control):
+            assert [(case.human, case.own.decisions[voice]) for case in cases] == [
                 (row.human, row.decisions) for row in rehearsed.judged[voice]
             ]
 
@@ -95,29 +97,39 @@ def test_a_file_s_annotators_stand_with_intervals_and_paired_gains(tmp_path):
     found = figures(file=str(write_pairs(tmp_path / "pairs.json")), seeds=3)
     assert found["annotator1_comparisons"] > 30
     for name in ("annotator1", "annotator2"):
-        for figure in ("base", "selected", "shuffled", "gain_over_base", "gain_over_shuffled"):
+        for figure in (
+            *("base", "selected", "stack", "own", "shuffled", "nearest", "ridge"),
+            *("gain_over_base", "own_gain_over_base", "own_gain_over_shuffled"),
+        ):
             words = f"{name}_{figure}"
             low, high = found[f"{words}_low_percent"], found[f"{words}_high_percent"]
             assert -100 <= low <= found[f"{words}_percent"] <= high <= 100
         gain = found[f"{name}_selected_percent"] - found[f"{name}_base_percent"]
         assert found[f"{name}_gain_over_base_percent"] == pytest.approx(gain)
         assert 0 <= found[f"{name}_doubtful_selections"] <= 3
+        ways = [found[f"{name}_splits_by_{way}"] for way in ("base", "stack", "subset")]
+        assert sum(ways) == 3
+    low, high = found["all_own_gain_over_base_low_percent"], found["all_own_gain_over_base_percent"]
+    assert low <= high
+    later = figures(file=str(tmp_path / "pairs.json"), seeds=2, first=41)
+    assert later["annotator1_own_percent"] != found["annotator1_own_percent"]
     # annotator1 wants what the judge by itself does not, and nine labels in ten say so
     assert found["annotator1_gain_over_base_low_percent"] > 20
 
 
 def test_ten_pairs_recover_each_persona_of_the_demo():
-    """Above 75 % on unseen pairs against the noise-free choice, one label in ten turned round.
+    """Most unseen pairs against the noise-free choice, one label in ten turned round.
 
     Tuned on other simulated annotators and other seeds; see judging.core.lexical.distil.
     """
     found = figures(seeds=10)
     for name in ("concise", "structured", "warm"):
         assert found[f"{name}_comparisons"] > 250
-        assert found[f"{name}_selected_percent"] > 75
-    assert found["concise_gain_over_base_low_percent"] > 50
-    assert found["structured_gain_over_base_low_percent"] > 20
-    assert found["warm_gain_over_shuffled_percent"] > 0
+        assert found[f"{name}_stack_percent"] > 70
+    assert found["concise_own_gain_over_base_low_percent"] > 50
+    assert found["structured_own_gain_over_base_low_percent"] > 0
+    # The base judge judges like `warm`, and seldom has another in its place.
+    assert found["warm_splits_by_base"] >= 7
 
 
 def test_a_file_that_cannot_be_read_exits_2_and_says_why(tmp_path):

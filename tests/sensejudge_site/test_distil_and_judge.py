@@ -8,6 +8,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from annotation.models import Comparison
+from judging.core.stand_in import exceeds
 from judging.models import JudgeRun, Judgment, PreferenceSet
 from judging.queries.runs import distilled_scenarios
 from tests.factory import make_dataset, make_endpoint, make_rater
@@ -37,7 +38,18 @@ def test_distil_prints_what_it_selected():
         assert len(row["preferences"]) == len(row["selected"]) >= 1
         assert 0 <= row["dev_accuracy"] <= 1
         assert 0 < row["p_value"] <= 1
-        assert row["used"] is (row["leave_one_out"] > row["base_accuracy"])
+        assert row["used"] is exceeds(row["leave_one_out"], row["base_accuracy"])
+        # The embedded judge by itself likes the longer here: nothing can be better.
+        assert row["stands_in"] == {
+            "choice": "base",
+            "pairs": 4,
+            "base": 1.0,
+            "subset": row["leave_one_out"],
+            "stack": 1.0,
+            "optimistic": False,
+            "why": "The base judge stands in: the weighted vote was right on 4 of 4 dev pairs, "
+            "the base judge on 4; at least 0.8 more are required.",
+        }
         assert 0 < row["p_over_base"] <= 1
         assert row["error_code"] == ""
     stored = PreferenceSet.objects.filter(control="NONE").order_by("pk")
@@ -50,7 +62,9 @@ def test_several_annotators_share_one_object():
     dataset, _ = make_study(comparisons=8)
     other = make_rater(dataset, "bea")
     for comparison in Comparison.objects.all():
-        label_pair(comparison, other, "A")
+        # The shorter, so that another than the base judge stands in.
+        is_long = comparison.response_a.text != "Short."
+        label_pair(comparison, other, "B" if is_long else "A")
     found = run_json("distil", "--dataset", dataset.slug)
     assert found["annotator"] is None
     assert [row["annotator"] for row in found["scenarios"]] == ["ann", "bea"]
@@ -63,7 +77,8 @@ def test_several_annotators_share_one_object():
     assert alone["judged"] < judged["judged"]
     exported = run("export_records", "judgments", "--dataset", dataset.slug)[0].splitlines()
     controls = [(row["run"], row["control"]) for row in map(json.loads, exported)]
-    assert {key for key, control in controls if control == "OTHER"} == set(judged["runs"])
+    assert {key for key, control in controls if control == "OTHER"} == {judged["runs"][0]}
+    # The base judge stands in for ann, and is nobody's control.
 
 
 def test_judge_counts_what_it_judged():
@@ -101,7 +116,8 @@ def test_people_get_lines():
         f"(p {row.p_over_base:.3f}), p against chance {row.p_value:.3f}"
     )
     assert lines[2:] == [
-        "    not used: the base judge agrees as often",
+        "    The base judge stands in: the weighted vote was right on 4 of 4 dev pairs, the base "
+        "judge on 4; at least 0.8 more are required.",
         *(
             f"    {column}: {text or 'no preference'}"
             for column, text in zip(row.selected, row.texts, strict=True)

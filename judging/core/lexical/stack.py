@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -25,6 +26,7 @@ from judging.core.stack import (
     HEADERS,
     WAYS,
     ToldWay,
+    held_out_shares,
     log_odds_of_score,
     stack_score,
     stack_weights,
@@ -47,28 +49,6 @@ class WeightedWays:
         return stack_score(self.weights, self.features @ contrasts)
 
 
-def learned_stack(pairs: Sequence[LabelledPair], *, language: str) -> WeightedWays:
-    """The stack that labelled pairs give; of fewer than two the base judge alone.
-
-    A way c learned without pair i gives it the log-odds z_ic, above 0 where the chosen response
-    wins; c weighs softmax(sum_i log sigmoid(z_ic)), the base judge with 1 more.
-    """
-    contrasts = np.array(
-        [compare(ShownPair(pair.dialogue, pair.chosen, pair.rejected)) for pair in pairs]
-    )
-    ways = _ways(language)
-    if len(pairs) < FEWEST_PAIRS:
-        return WeightedWays(np.ones(1), np.array([weights_of("")]))
-    log_odds = np.zeros((len(pairs), len(ways)))
-    for left_out in range(len(pairs)):
-        kept = [place for place in range(len(pairs)) if place != left_out]
-        some = [pairs[place] for place in kept]
-        for number, way in enumerate(ways):
-            log_odds[left_out, number] = way(some, contrasts[kept]) @ contrasts[left_out]
-    features = np.array([way(list(pairs), contrasts) for way in ways])
-    return WeightedWays(stack_weights(log_odds), features)
-
-
 _Way = Callable[[Sequence[LabelledPair], Floats], Floats]
 """Feature weights from pairs and their contrasts."""
 
@@ -84,6 +64,66 @@ def _ways(language: str) -> tuple[_Way, ...]:
         return lambda _pairs, contrasts: estimate(contrasts, spread=spread)
 
     return (base, aggregate, *map(estimates, SPREADS))
+
+
+def learned_stack(pairs: Sequence[LabelledPair], *, language: str) -> WeightedWays:
+    """The stack that labelled pairs give; of fewer than two the base judge alone.
+
+    A way c learned without pair i gives it the log-odds z_ic, above 0 where the chosen response
+    wins; c weighs softmax(sum_i log sigmoid(z_ic)), the base judge with 2 more.
+    """
+    if len(pairs) < FEWEST_PAIRS:
+        return WeightedWays(np.ones(1), np.array([weights_of("")]))
+    some = _Pairs.of(pairs, language)
+    return WeightedWays(stack_weights(some.log_odds()), some.learned(range(len(pairs))))
+
+
+def held_out_by_stack(pairs: Sequence[LabelledPair], *, language: str) -> tuple[float, ...]:
+    """How right the stack is about each pair that it is learned without: 1, 0, of a tie 1/2.
+
+    Its weights without pair i come from what the ways, learned without i and j, give each j.
+    """
+    some = _Pairs.of(pairs, language)
+    return held_out_shares(some.log_odds(), some.without_two())
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Labelled pairs with their contrasts, chosen to rejected."""
+
+    pairs: Sequence[LabelledPair]
+    contrasts: Floats
+    ways: tuple[_Way, ...]
+
+    @classmethod
+    def of(cls, pairs: Sequence[LabelledPair], language: str) -> _Pairs:
+        shown = [ShownPair(pair.dialogue, pair.chosen, pair.rejected) for pair in pairs]
+        contrasts = np.array([compare(pair) for pair in shown]).reshape(-1, len(FEATURES))
+        return cls(pairs, contrasts, _ways(language))
+
+    def learned(self, places: Sequence[int]) -> Floats:
+        """The ways' feature weights (ways, features) from the pairs at some places."""
+        some = [self.pairs[place] for place in places]
+        return np.array([way(some, self.contrasts[list(places)]) for way in self.ways])
+
+    def without(self, *out: int) -> Floats:
+        """The same from all pairs but some."""
+        return self.learned([place for place in range(len(self.pairs)) if place not in out])
+
+    def log_odds(self) -> Floats:
+        """Of each pair (pairs, ways) by what the ways learn from the others."""
+        found = [self.without(place) @ contrasts for place, contrasts in enumerate(self.contrasts)]
+        return np.array(found).reshape(-1, len(self.ways))
+
+    def without_two(self) -> Floats:
+        """At [i, j] of pair j (pairs, pairs, ways) by what the ways learn without i and j."""
+        count = len(self.pairs)
+        found = np.zeros((count, count, len(self.ways)))
+        for one, two in combinations(range(count), 2):
+            features = self.without(one, two)
+            found[one, two] = features @ self.contrasts[two]
+            found[two, one] = features @ self.contrasts[one]
+        return found
 
 
 HEADER_EN: Final = "A weighted vote of several ways to judge:"

@@ -18,6 +18,7 @@ _SIZES: Final = (
     "calls",
     "file",
     "seeds",
+    "first",
     "simulations",
     "figure",
     "findings",
@@ -50,6 +51,7 @@ class Command(OneLineCommand):
         parser.add_argument(
             "--seeds", type=_COUNT, help="embedded, overlap: splits to average over; pairing: draws"
         )
+        parser.add_argument("--first", type=_COUNT, help="embedded: the first split (40)")
         parser.add_argument("--simulations", type=_COUNT, help="coverage: samples of each size")
         parser.add_argument(
             "--figure",

@@ -250,6 +250,7 @@ def _as_json(found: list[Distilled]) -> dict[str, Any]:
                 "base_accuracy": row.base_accuracy,
                 "p_over_base": row.p_over_base,
                 "used": row.used,
+                "stands_in": _stand_in(row),
                 "control_accuracy": row.control_accuracy,
                 "error_code": row.error_code,
             }
@@ -278,13 +279,31 @@ def _in_words(found: list[Distilled]) -> list[str]:
                 f"{_share(row.base_accuracy)} (p {_share(row.p_over_base)}), "
                 f"p against chance {_share(row.p_value)}"
             )
-            if not row.used:
-                lines.append("    not used: the base judge agrees as often")
+            lines.append(f"    {_reason(row)}")
             lines.extend(
                 f"    {column}: {' '.join(text.split()) or 'no preference'}"
                 for column, text in zip(row.selected, row.texts, strict=True)
             )
     return lines
+
+
+def _stand_in(row: DistilledScenario) -> dict[str, Any]:
+    """What decides, by leave-one-out accuracies on dev pairs."""
+    found = row.stand_in
+    return {
+        "choice": found.choice.value.lower(),
+        "pairs": found.pairs,
+        "base": found.base,
+        "subset": found.subset,
+        "stack": found.stack,
+        "optimistic": found.optimistic,
+        "why": _reason(row),
+    }
+
+
+def _reason(row: DistilledScenario) -> str:
+    sentence, values = row.stand_in.reason
+    return sentence % values
 
 
 def _share(value: float | None) -> str:

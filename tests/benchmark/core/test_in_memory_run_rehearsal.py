@@ -5,8 +5,9 @@ from __future__ import annotations
 from annotation.core.choices import Order, Verdict
 from annotation.core.splits import SplitItem, SplitSettings
 from benchmark.core.in_memory_run import AnnotatorLabels, rehearse
-from benchmark.core.trust import BASE, SELECTED, SHUFFLED
+from benchmark.core.trust import BASE, PERSONAL, SELECTED, SHUFFLED, STACK
 from judging.core.judge_prompts import pair_texts
+from judging.core.rules import Combine
 from judging.core.votes import shuffled_winners
 
 SHORT = "Boil it for seven minutes."
@@ -74,7 +75,7 @@ def test_it_is_measured_against_the_truth_and_learns_from_labels_alone():
 def test_ties_are_neither_learned_from_nor_measured():
     labels = dict.fromkeys(range(12), Verdict.TIE) | {0: Verdict.B}
     found = rehearsed(PAIRS, labels)
-    assert sum(len(rows) for rows in found.judged.values()) in {0, 4}
+    assert sum(len(rows) for rows in found.judged.values()) in {0, 5}
 
 
 def test_without_a_label_the_base_judge_alone_is_left():
@@ -97,5 +98,22 @@ def test_the_control_learns_from_labels_that_coins_turned_round():
         shuffled_winners([(key, labels[key]) for key in dev], seed=1, name="eggs\x1f\x1feggs:eve")
     )
     assert turned != labels
-    control = rehearsed(PAIRS, labels).judged[SHUFFLED]
-    assert control == rehearsed(PAIRS, turned, labels).judged[SELECTED]
+    found = rehearsed(PAIRS, labels)
+    assert found.stand_in is Combine.STACK
+    assert found.judged[PERSONAL] == found.judged[STACK]
+    assert found.judged[SHUFFLED] == rehearsed(PAIRS, turned, labels).judged[STACK]
+
+
+def test_where_the_base_judge_stands_in_it_is_its_own_control():
+    longer = {number: verdict.flipped() for number, verdict in shorter(PAIRS).items()}
+    found = rehearsed(PAIRS, longer)
+    assert found.stand_in is Combine.BASE
+    assert found.judged[PERSONAL] == found.judged[BASE] == found.judged[SHUFFLED]
+
+
+def test_simple_rules_of_the_same_dev_part_stand_beside_it():
+    found = rehearsed(PAIRS, shorter(PAIRS))
+    for rows in found.rivals.values():
+        assert {row.key for row in rows} == {row.key for row in found.judged[BASE]}
+        assert all(set(row.decisions.values()) == {row.human} for row in rows)
+    assert set(found.rivals) == {"nearest", "ridge"}

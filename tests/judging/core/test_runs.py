@@ -42,6 +42,23 @@ def test_each_draw_of_the_control_has_its_set():
     assert FULL.draws == ((5, 2), (6,), ())
 
 
+def test_a_control_is_used_in_the_way_of_what_stands_in():
+    by_set = replace(FULL, stack=None)
+    assert by_set.control == FULL.draws  # sets beside a set
+    assert FULL.control == ()  # sets are none beside a vote
+    assert replace(FULL, shuffled_votes=True).control == FULL.draws
+    assert replace(by_set, shuffled_votes=True).control == ()
+    # Beside the base judge there is nothing to hold against it.
+    assert replace(by_set, selected=(FULL.base,)).control == ()
+    assert replace(by_set, selected=None).control == ()
+
+
+def test_a_control_of_ways_is_computed_from_them():
+    plan = replace(FULL, stack=9, shuffled=(8,), shuffled_votes=True, shuffled_ways=WAYS)
+    assert 8 not in plan.preferences
+    assert (8, WAYS, plan.comparisons) in list(plan.votes())
+
+
 def test_fresh_comparisons_are_those_that_nothing_was_learned_from():
     assert FULL.comparisons == (11, 10, 12)
     assert FULL.fresh == (11, 12)

@@ -9,6 +9,7 @@ from annotation.core.choices import Order, Verdict
 from judging.core.rules import StackWay
 from judging.core.stack import (
     BARE_VERDICT,
+    held_out_shares,
     log_odds_of_score,
     stack_score,
     stack_weights,
@@ -23,16 +24,28 @@ ORIGINAL, SWAPPED = Order.ORIGINAL, Order.SWAPPED
 
 
 def test_weights_are_the_softmax_of_what_each_way_foretold():
-    # Two pairs. The base judge says nothing: L = 2 log(1/2) + 1. The other foretells both with
-    # log 4: L = 2 log(4/5). Weights e / 4 and .64, divided by their sum.
+    # Two pairs. The base judge says nothing: L = 2 log(1/2) + 2. The other foretells both with
+    # log 4: L = 2 log(4/5). Weights e^2 / 4 and .64, divided by their sum.
     found = stack_weights(np.array([[0.0, math.log(4)], [0.0, math.log(4)]]))
-    total = math.e / 4 + 0.64
-    assert found.tolist() == pytest.approx([math.e / 4 / total, 0.64 / total])
+    total = math.e**2 / 4 + 0.64
+    assert found.tolist() == pytest.approx([math.e**2 / 4 / total, 0.64 / total])
 
 
 @pytest.mark.parametrize("pairs", [0, 1])
 def test_of_fewer_than_two_pairs_the_base_judge_alone_weighs(pairs):
     assert stack_weights(np.full((pairs, 3), 5.0)).tolist() == [1.0, 0.0, 0.0]
+
+
+def test_a_pair_that_is_left_out_has_no_say_in_the_weights_that_judge_it():
+    # The other way is right on the first two pairs and decides the third; that pair is what makes
+    # the base judge decide the first two, where it is wrong.
+    sure = math.log(1e6)
+    log_odds = np.array([[-2.0, 2.0], [-2.0, 2.0], [sure, -sure]])
+    assert held_out_shares(log_odds) == (0.0, 0.0, 0.0)
+    assert held_out_shares(np.zeros((3, 2))) == (0.5, 0.5, 0.5)
+    # What the ways learned without the pair, too, weighs instead, and it is alike for each.
+    without_two = np.broadcast_to([-sure, sure], (3, 3, 2))
+    assert held_out_shares(log_odds, without_two) == (1.0, 1.0, 0.0)
 
 
 def test_a_score_is_the_weighted_lean_of_the_ways():

@@ -6,9 +6,10 @@ import pytest
 
 from annotation.core.choices import Verdict
 from annotation.core.splits import Pooling
-from annotation.models import Comparison
+from annotation.models import Comparison, PairwiseLabel
 from benchmark.queries.trust import report
-from judging.core.rules import PairwiseSettings
+from judging.core.rules import Combine, PairwiseSettings
+from judging.core.stand_in import exceeds
 from judging.models import JudgeRun, Judgment, Preference, PreferenceSet
 from judging.queries.configurations import applied_plans, distil_plans
 from judging.queries.preferences import run_columns
@@ -126,7 +127,7 @@ def test_a_set_no_better_than_the_base_judge_on_held_out_pairs_is_not_used():
     parent = distilled(dataset, rater)
     chosen = PreferenceSet.objects.get(run=parent, control="NONE")
     (before,) = applied_plans(start_test_run(dataset=dataset, annotator=rater).config)
-    assert chosen.is_used is (chosen.leave_one_out > chosen.base_accuracy)
+    assert chosen.is_used is exceeds(chosen.leave_one_out, chosen.base_accuracy)
     PreferenceSet.objects.filter(pk=chosen.pk).update(is_used=not chosen.is_used)
     (after,) = applied_plans(start_test_run(dataset=dataset, annotator=rater, again=True).config)
     members = {member.pk for member in chosen.members.all()}
@@ -173,15 +174,14 @@ def test_an_endpoint_has_one_draw_of_flipped_labels():
 
 def test_every_draw_is_selected_judged_and_averaged():
     dataset, rater = make_study(comparisons=40)
-    parent = distilled(dataset, rater)
+    parent = distilled(dataset, rater, combine=Combine.SUBSET)
     sets = PreferenceSet.objects.filter(run=parent, control="SHUFFLED").order_by("draw")
     assert [one.draw for one in sets] == list(range(10))
     # The null is that of the first: a further one would only cost its time.
     assert [one.p_value is None for one in sets] == [False] + [True] * 9
     (row,) = distilled_scenarios(parent.pk)
     assert row.control_accuracy == pytest.approx(sum(one.dev_accuracy for one in sets) / 10)
-    # Sets of flipped labels seldom beat the base judge, which would stand in every draw: as if the
-    # first preference of each had been selected, the longer's or the shorter's.
+    # As if the first preference of each had been selected, the longer's or the shorter's.
     PreferenceSet.objects.filter(run=parent).update(is_used=True)
     for one in sets:
         one.members.set(one.columns[1:2])
@@ -202,6 +202,32 @@ def test_every_draw_is_selected_judged_and_averaged():
         alone.append(report(dataset.slug).rows[0].shuffled or 0.0)
     assert set(alone) == {0.0, 1.0}
     assert found.shuffled == pytest.approx(sum(alone) / 10)
+
+
+def test_a_stack_from_shuffled_labels_stands_beside_a_stack():
+    dataset, rater = make_study(comparisons=40)
+    parent = distilled(dataset, rater)
+    chosen = PreferenceSet.objects.get(run=parent, control="NONE")
+    assert chosen.selection["stands_in"]["choice"] == "STACK"
+    sets = PreferenceSet.objects.filter(run=parent, control="SHUFFLED").order_by("draw")
+    assert [(one.stack.control, one.stack.draw) for one in sets] == [
+        ("SHUFFLED", draw) for draw in range(10)
+    ]
+    assert chosen.stack.text not in {one.stack.text for one in sets}
+    (plan,) = applied_plans(start_test_run(dataset=dataset, annotator=rater).config)
+    assert plan.draws == plan.control == tuple((one.stack_id,) for one in sets)
+
+
+def test_beside_the_base_judge_there_is_no_control():
+    dataset, rater = make_study(comparisons=40)
+    PairwiseLabel.objects.update(verdict="A")  # now the longer, now the shorter
+    parent = distilled(dataset, rater)
+    chosen = PreferenceSet.objects.get(run=parent, control="NONE")
+    assert (chosen.stack, chosen.is_used) == (None, False)
+    assert chosen.selection["stands_in"]["choice"] == "BASE"
+    assert not PreferenceSet.objects.filter(run=parent, stack__isnull=False).exists()
+    (plan,) = applied_plans(start_test_run(dataset=dataset, annotator=rater).config)
+    assert (plan.selected, plan.stack, plan.draws) == ((plan.base,), None, ())
 
 
 def test_without_the_control_there_are_no_shuffled_columns():

@@ -7,7 +7,7 @@ from judging.core.questions import Outcome, PairAnswer
 from judging.core.selection import assess
 from judging.models import Judgment, Preference, PreferenceSet
 from judging.services.foreground import run_to_end
-from judging.services.preferences import select_preferences
+from judging.services.selections import select_preferences
 from tests.judging.study import (
     LONGER,
     SHORTER,

@@ -9,7 +9,7 @@ import pytest
 from annotation.core.splits import Pooling
 from benchmark.queries.trust import report
 from judging.core.questions import PairAnswer
-from judging.core.rules import Combine, PairwiseSettings
+from judging.core.rules import Combine, PairwiseSettings, StackWay
 from judging.core.verdicts import VerdictRule
 from judging.models import Judgment, LlmCall, Preference, PreferenceSet
 from judging.queries.configurations import applied_plans
@@ -17,8 +17,8 @@ from judging.services import applications
 from judging.services.applications import combine_ways
 from judging.services.estimates import estimate
 from judging.services.foreground import run_to_end
-from judging.services.preferences import select_preferences
 from judging.services.run_control import reset_failed
+from judging.services.selections import select_preferences
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm
 from tests.judging.study import (
@@ -55,14 +55,14 @@ def weights_of(parent):
 
 def test_weights_come_from_what_each_way_foretold_of_pairs_left_out():
     given, parent = distilled()
-    # The base judge names the first in both orders: z = 0 on four pairs, L = 4 log(1/2) + 1.
+    # The base judge names the first in both orders: z = 0 on four pairs, L = 4 log(1/2) + 2.
     # What is distilled says "longer", which is right in both orders: z = log 4, L = 4 log(4/5).
-    base, way = math.e / 16, 0.8**4
+    base, way = math.e**2 / 16, 0.8**4
     total = base + 2 * way
     assert weights_of(parent) == pytest.approx(
         {"BASE": base / total, "AGGREGATE": way / total, "SELECTED": way / total}
     )
-    held_out = Preference.objects.filter(run=parent, kind="HELD_OUT")
+    held_out = Preference.objects.filter(run=parent, kind="HELD_OUT", control="NONE")
     assert set(held_out.values_list("text", flat=True)) == {LONGER}
     # Each is judged on the pair that it was distilled without, in both orders, and on no other.
     for row in held_out:
@@ -96,7 +96,7 @@ def test_l_star_is_what_foretells_where_letters_are_read():
     )
     given, parent = distilled(settings=settings, has_logprobs=True)
     # The fake judge's log-odds are 1.5 for what it names: l* of the base judge is 0.
-    base, way = math.e / 16, (1 / (1 + math.exp(-1.5))) ** 4
+    base, way = math.e**2 / 16, (1 / (1 + math.exp(-1.5))) ** 4
     assert weights_of(parent)["BASE"] == pytest.approx(base / (base + 2 * way))
     judged(given)
     (found,) = report(given["dataset"].slug).rows
@@ -131,8 +131,8 @@ def test_calls_that_never_came_are_no_even_split(monkeypatch):
     held_out = Preference.objects.filter(run=parent, kind="HELD_OUT").order_by("pk")
     failing(parent.judgments.filter(preference=held_out[0]))
     select_preferences(parent)
-    # Three pairs are left to every way: L = 3 log(1/2) + 1 and 3 log(4/5).
-    base, way = math.e / 8, 0.8**3
+    # Three pairs are left to every way: L = 3 log(1/2) + 2 and 3 log(4/5).
+    base, way = math.e**2 / 8, 0.8**3
     assert weights_of(parent)["BASE"] == pytest.approx(base / (base + 2 * way))
     stored = PreferenceSet.objects.get(run=parent, control="NONE").selection["log_odds"]
     assert [each is None for each in stored].count(True) == 1
@@ -148,10 +148,10 @@ def test_calls_that_never_came_are_no_even_split(monkeypatch):
     monkeypatch.setattr(applications, "Pulse", lambda _run: lambda: beats.append(1))
     combine_ways(run)
     assert not stacks.filter(comparison=first).exists()
-    assert (stacks.count(), len(beats)) == (6, 4)
+    assert (stacks.count(), len(beats)) == (6, 8)  # the control's vote is computed beside it
 
 
-def test_a_server_is_asked_k_times_more_and_two_k_judgments_and_never_twice(client):
+def test_a_server_is_asked_k_times_more_and_two_k_judgments_for_each_control_and_never_twice():
     dataset, rater = make_study(comparisons=40)
     with FakeLlm(rule="longer") as server:
         endpoint = make_endpoint(base_url=server.base_url)
@@ -160,16 +160,38 @@ def test_a_server_is_asked_k_times_more_and_two_k_judgments_and_never_twice(clie
         plain, stacked = (
             estimate(planned_distillation(**given, settings=rules)) for rules in (usual, STACKED)
         )
-        for before, after, more in zip(plain.stages, stacked.stages, (10, 20), strict=True):
+        for before, after, more in zip(plain.stages, stacked.stages, (20, 40), strict=True):
             assert after.questions - before.questions == more
         run = run_to_end(start_distillation(**given, settings=STACKED).pk)
         calls = LlmCall.objects.count()
         again = run_to_end(start_distillation(**given, settings=STACKED).pk)
         assert (run.status, again.status, LlmCall.objects.count()) == ("DONE", "DONE", calls)
         run_to_end(start_test_run(**given).pk)
+    # The server's base judge is always right, so nothing can be better.
     (found,) = report(dataset.slug).rows
-    assert (found.stack, found.selected) == (1.0, 1.0)
+    assert (found.stands_in, found.stack, found.own) == ("base", None, 1.0)
+
+
+def test_pages_and_figures_say_what_stands_in_and_by_which_dev_pairs(client):
+    given, parent = distilled()
     client.force_login(make_user(role="MANAGER"))
-    chosen = PreferenceSet.objects.get(run=again, control="NONE")
+    chosen = PreferenceSet.objects.get(run=parent, control="NONE")
     page = client.get(f"/preference-sets/{chosen.pk}/").content.decode()
     assert "the preference distilled from all comparisons" in page
+    assert (
+        "The weighted vote stands in: it was right on 4 of 4 dev pairs, the selected preferences "
+        "on 4, the base judge on 2; at least 0.8 more than the base judge are required." in page
+    )
+    assert "its weights were learned with each pair" in page
+    control = PreferenceSet.objects.get(run=parent, control="SHUFFLED")
+    assert "stands in:" not in client.get(f"/preference-sets/{control.pk}/").content.decode()
+
+    run = judged(given)
+    (plan,) = applied_plans(run.config)
+    # A vote of the same ways from shuffled labels, computed as the other is.
+    assert plan.control == ((control.stack_id,),)
+    assert {way.way for way in plan.shuffled_ways} == set(StackWay)
+    assert control.stack_id not in plan.preferences
+    assert Judgment.objects.filter(run=run, preference=control.stack_id).count() == 2 * 4
+    trust = client.get(f"/trust/?dataset={given['dataset'].slug}").content.decode()
+    assert "The weighted vote stands in: it was right on 4 of 4 dev pairs" in trust

@@ -16,6 +16,7 @@ from judging.core.lexical.stack import (
     HEADER_EN,
     HEADER_ZH,
     WeightedWays,
+    held_out_by_stack,
     is_stack,
     judge_by_stack,
     learned_stack,
@@ -64,7 +65,7 @@ def test_weights_are_the_softmax_of_what_each_way_foretells_of_held_out_pairs():
     contrasts = np.array(
         [compare(ShownPair(pair.dialogue, pair.chosen, pair.rejected)) for pair in some]
     )
-    fits = np.array([1.0, 0.0, 0.0, 0.0])  # the base judge starts with 1
+    fits = np.array([2.0, 0.0, 0.0, 0.0])  # the base judge starts with 2
     for out, pair in enumerate(some):
         rest = [other for other in some if other is not pair]
         kept = np.delete(contrasts, out, axis=0)
@@ -77,6 +78,23 @@ def test_weights_are_the_softmax_of_what_each_way_foretells_of_held_out_pairs():
         fits += [math.log(1 / (1 + math.exp(-way @ contrasts[out]))) for way in ways]
     expected = np.exp(fits) / np.exp(fits).sum()
     assert learned_stack(some, language="en").weights == pytest.approx(expected)
+
+
+def test_what_is_held_out_was_weighed_without_it_and_by_ways_that_never_saw_it():
+    some = [*pairs(3), *pairs(2, shorter=False)]
+    contrasts = np.array(
+        [compare(ShownPair(pair.dialogue, pair.chosen, pair.rejected)) for pair in some]
+    )
+    shares = []
+    for out in range(len(some)):
+        rest = [place for place in range(len(some)) if place != out]
+        # The stack of the others: its weights come from leaving out each of them, too.
+        stack = learned_stack([some[place] for place in rest], language="en")
+        score = stack.score(contrasts[out])
+        shares.append(0.5 if score == 0 else float(score > 0))
+    assert held_out_by_stack(some, language="en") == tuple(shares)
+    assert set(shares) == {0.0, 1.0}
+    assert held_out_by_stack([], language="en") == ()
 
 
 def test_ten_pairs_against_the_general_taste_are_learned():

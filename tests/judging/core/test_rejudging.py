@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Order
-from judging.core.runs import ColumnText, judges_alike, planned_cells
+from judging.core.rejudging import ColumnText, judges_alike, planned_cells
 
 COLUMNS = [ColumnText(1, ""), ColumnText(2, "short"), ColumnText(3, None)]
 

@@ -16,11 +16,11 @@ class ReportRow:
     """One annotator in one scenario, or in all of them together (`scenario` None).
 
     Shares are 0..1, every `…_low` and `…_high` a 95 % interval. `low` and `high` are that of
-    `selected` and None without it, `n` the comparisons behind it, `verdicts` the decisions on them.
-    `stack` is the weighted vote, None where the judge has none. `own` is what stands in for the
-    annotator: the weighted vote where `stands_in` is `stack`, else what `selected` is, which
-    is the base judge's where `stands_in` is `base`: no set was better.
-    Where no preferences were judged, `n`, position bias and consistency are the base judge's. Over
+    `selected` and None without it. `stack` is the weighted vote, None where the judge has none.
+    `own` is what stands in for the annotator: the weighted vote where `stands_in` is `stack`, else
+    what `selected` is, which is the base judge's where `stands_in` is `base`: no set was better.
+    `n`, the comparisons, `verdicts`, the decisions on them, position bias and consistency are of
+    what stands in, and where no preferences were judged the base judge's. Over
     fewer than ten sessions no figure of a judge has an interval. `gain_p` is by
     sign flips over sessions, `gain_p_holm` the same adjusted for the annotators of a table, one
     family a scenario; the gain of what stands in likewise. `edited` says that preferences were
@@ -159,8 +159,8 @@ def adjusted(rows: Sequence[ReportRow]) -> tuple[ReportRow, ...]:
 
 
 def _row(annotator: str, figures: Figures) -> ReportRow:
-    selected = figures.selected if figures.selected.agreement.comparisons else figures.base
-    agreement, gained = selected.agreement, figures.gain
+    result, gained = figures.result, figures.gain
+    agreement = result.agreement
     base, with_preferences = figures.base.agreement, figures.selected.agreement
     stack = next((each.agreement for each in figures.others if each.voice == STACK), None)
     own, own_gained = figures.own.agreement, figures.own_gain
@@ -184,15 +184,15 @@ def _row(annotator: str, figures: Figures) -> ReportRow:
         gain_high=_high(gained.interval),
         gain_p=gained.p,
         gain_p_holm=gained.p,
-        position_bias=selected.position.value,
-        position_bias_low=_low(selected.position.interval),
-        position_bias_high=_high(selected.position.interval),
+        position_bias=result.position.value,
+        position_bias_low=_low(result.position.interval),
+        position_bias_high=_high(result.position.interval),
         human_position_bias=figures.human.value,
         human_position_bias_low=_low(figures.human.interval),
         human_position_bias_high=_high(figures.human.interval),
-        consistency=selected.consistency.value,
-        consistency_low=_low(selected.consistency.interval),
-        consistency_high=_high(selected.consistency.interval),
+        consistency=result.consistency.value,
+        consistency_low=_low(result.consistency.interval),
+        consistency_high=_high(result.consistency.interval),
         unreadable=agreement.unreadable,
         stands_in=figures.own.voice.panel.value.lower() if own.comparisons else "",
         own=own.value,

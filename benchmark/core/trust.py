@@ -179,9 +179,10 @@ class Figures:
     """Judge and human in one scenario, or in all of them together (`scenario` None).
 
     `own` is what stands in for the annotator: the weighted vote (its voice is STACK), or what
-    `selected` is (its voice is BASE where the base judge decided in place of every set). The
-    control learned a set alone, so `gain_over_shuffled` is that of `selected`. `others` are what
-    else decided anything there: the weighted vote, other annotators' sets, rubrics, baselines.
+    `selected` is (its voice is BASE where the base judge decided in place of every set).
+    `gain_over_shuffled` is its gain over the control, which is used in the same way, where nothing
+    learned stands in over none. `others` are what else decided anything there: the weighted vote,
+    other annotators' sets, rubrics, baselines.
     """
 
     scenario: str | None
@@ -351,6 +352,8 @@ class _Table:
         own_places = places & (self.voices[PERSONAL].won != ABSENT).any(axis=1)
         instead = BASE if self.in_place[own_places].all() else SELECTED
         stands_in = STACK if STACK in beside else instead
+        if stands_in == BASE and len(own.key):  # beside it the control shows only its own harm
+            shuffled = shuffled.at(np.zeros(len(shuffled.key), dtype=np.bool_))
         return Figures(
             scenario=scenario,
             human=human_position_bias((label.verdict, label.shown, label.unit) for label in labels),
@@ -361,7 +364,7 @@ class _Table:
                 self._control(voice, rows[voice]) for voice in sorted(beside, key=_standing)
             ),
             gain=gain(base, selected, seed=self.seed, policy=self.policy),
-            gain_over_shuffled=gain(shuffled, selected, seed=self.seed, policy=self.policy),
+            gain_over_shuffled=gain(shuffled, own, seed=self.seed, policy=self.policy),
             own=self._measured(stands_in, own),
             own_gain=gain(base, own, seed=self.seed, policy=self.policy),
         )

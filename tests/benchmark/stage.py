@@ -188,6 +188,7 @@ class Stage:
                         selected=tuple(members["selected"]) if parent else None,
                         shuffled=tuple(members["shuffled"]) if parent else None,
                         stack=members["stack"][0] if stack else None,
+                        shuffled_votes=bool(stack),
                     )
                 )
             )

@@ -425,7 +425,7 @@ def test_the_base_judge_is_named_where_no_set_is_applied(viewer):
     assert "Base judge, no preferences</a>" in text(page)
 
 
-def test_shuffled_labels_are_held_against_the_selected_set_not_the_vote(viewer):
+def test_shuffled_labels_are_held_against_what_stands_in(viewer):
     stage = Stage.make(size=12)
     ann = stage.rater("ann")
     stage.label(ann, "A" * 12)
@@ -438,7 +438,22 @@ def test_shuffled_labels_are_held_against_the_selected_set_not_the_vote(viewer):
         stack="A" * 12,
     )
     page = text(viewer.get("/trust/"))
-    assert "Selected preferences against those from shuffled labels: +25 points" in page
+    assert "Against the same learned from shuffled labels: +50 points" in page
+
+
+def test_where_no_set_is_used_there_is_no_gain_over_shuffled_labels(viewer):
+    stage = Stage.make(size=12)
+    ann = stage.rater("ann")
+    stage.label(ann, "A" * 12)
+    run = stage.tested(
+        ann, stage.distilled(ann), base="A" * 12, selected="A" * 12, shuffled="B" * 12
+    )
+    (plan,) = run.config["scenarios"]
+    plan["selected"] = [plan["base"]]
+    run.save()
+    page = text(viewer.get("/trust/"))
+    assert "Base judge, no preferences</a>" in page
+    assert "shuffled labels" not in page
 
 
 def test_rows_of_what_stands_in_say_that_their_figure_is_a_mean(viewer):

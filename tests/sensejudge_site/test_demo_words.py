@@ -88,13 +88,13 @@ def test_agreement_and_bias_stand_in_percent_with_their_intervals():
         consistency_high=0.9,
     )
     lines = printed([figures])
-    assert "concise 200 19 % 74 % [69, 79] +55 [+46, +64] 70 % 50 %" in lines
+    assert "concise 200 19 % 74 % [69, 79] stack +55 [+46, +64] 70 % 50 %" in lines
     assert "concise -1 [-6, +4] +0 82 % [80, 90]" in lines
 
 
 def test_a_figure_that_is_not_there_is_a_dash():
     lines = printed([row()])
-    assert "concise 200 - - - - -" in lines
+    assert "concise 200 - - stack - - -" in lines
     assert "concise - - -" in lines
 
 

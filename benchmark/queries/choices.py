@@ -50,6 +50,10 @@ OF_OWN_SETS: Final = Q(parent=None) | Q(parent__annotator=F("annotator"))
 """Of runs: no preferences were applied but those of the annotator in whose stead it judged."""
 WITHOUT_SETS: Final = Q(config__sets_of__isnull=True) | Q(config__sets_of=None)
 """Of runs: no selected preferences were applied."""
+AS_PAPER: Final = Q(config__mode=SelectionMode.PAPER.value)
+"""Of runs that applied some: those were selected as the paper's released code does."""
+NOT_AS_PAPER: Final = WITHOUT_SETS | Q(config__mode__isnull=True) | ~AS_PAPER
+"""Of runs: whatever they applied was not."""
 RUBRICS: Final = tuple(prompt.value for prompt in JudgePrompt if prompt is not JudgePrompt.PERSONAL)
 """The prompts that take no preferences, as a run's configuration names them."""
 # A null in JSON reads as the text "null" on SQLite.
@@ -262,9 +266,10 @@ def best_last(
 
     A finished run comes before any other, but for those of which nothing counts for agreement;
     among those one that applied preferences (it has the base judge's verdicts as well) before one
-    that did not; then the one whose verdicts cover more comparisons. Of equals a generic rubric or
-    grades come last, then the newer before the older. Where the base judge alone is asked for,
-    preferences decide only between runs that cover as much, and imported verdicts are as good.
+    that did not, and those that were selected as the paper's code does between them; then the one
+    whose verdicts cover more comparisons. Of equals a generic rubric or grades come last, then the
+    newer before the older. Where the base judge alone is asked for, preferences decide only between
+    runs that cover as much, and imported verdicts are as good.
 
     Args:
         rows: the runs.
@@ -280,7 +285,9 @@ def best_last(
             When(status=RunStatus.DONE, then=1),
             default=0,
         ),
-        applies=Case(When(unscored, then=-2), When(same, then=0), default=1),
+        applies=Case(
+            When(unscored, then=-2), When(same, then=0), When(AS_PAPER, then=1), default=2
+        ),
         covers=covered(among),
         way=Case(
             When(as_good, then=1),
@@ -325,6 +332,7 @@ def latest_of_others(
     )
     if run.until is not None:
         rows = rows.filter(pk__lte=run.until)
+    rows = rows.filter(AS_PAPER if run.is_paper else NOT_AS_PAPER)
     if run.selected_by:
         rows = rows.filter(parent__judge=run.selected_by, parent__writer=run.writer)
     owners = best_last(rows).values_list("parent__annotator", "annotator", "id")

@@ -205,6 +205,8 @@ GOLD: Final = "gold"
 """Whose verdicts, where it is not an annotator: the gold answers."""
 IMPORTED: Final = "recorded"
 """How a judge was asked, where nobody here did: its verdicts were imported."""
+AS_THE_PAPER: Final = "paper"
+"""How, where its preferences were selected as the paper's code does: never pooled with others."""
 _NOBODY: Final = 0
 
 
@@ -242,7 +244,7 @@ class TablesScope:
 
 @dataclass(frozen=True, slots=True, order=True)
 class JudgeWay:
-    """A judge and how it was asked: by a rubric's name, IMPORTED, or "" as the paper asks."""
+    """A judge and how it was asked: by a rubric's name, IMPORTED, AS_THE_PAPER, or ""."""
 
     judge: str
     way: str = ""
@@ -446,6 +448,8 @@ def _runs(scope: TablesScope) -> list[tuple[RunChoice, int | None]]:
 def _way(run: RunChoice) -> JudgeWay:
     if run.kind is RunKind.RECORDED:
         return JudgeWay(run.judge, IMPORTED)
+    if run.is_paper:
+        return JudgeWay(run.judge, AS_THE_PAPER)
     return JudgeWay(run.judge, run.prompt if run.prompt in RUBRICS else "")
 
 

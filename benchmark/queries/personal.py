@@ -59,6 +59,9 @@ def personal_claims(
         cases: what is known already by run, with what the others' judges decided.
     """
     runs = _runs(dataset, judge, until=chosen.until if chosen is not None else None)
+    # Sets that were selected as the paper's code does are no part of a family with others.
+    is_paper = all(run.is_paper for run in runs.values()) if chosen is None else chosen.is_paper
+    runs = {key: run for key, run in runs.items() if run.is_paper is is_paper}
     if chosen is not None and chosen.annotator is not None and chosen.sets_of is not None:
         runs[chosen.annotator] = chosen
     labels = labels_by_annotator(dataset, {each.id for each in everybody})

@@ -23,6 +23,7 @@ from benchmark.core.ranking import (
 )
 from benchmark.core.trust import BASE, PERSONAL, SELECTED, Condition
 from benchmark.queries.choices import (
+    NOT_AS_PAPER,
     NOTHING_PINNED,
     OF_OWN_SETS,
     RUBRICS,
@@ -311,12 +312,15 @@ def runs_of(scope: LeaderboardScope, source: Source, judge: str) -> list[JudgeRu
 
     The others decide what it did not judge: runs over what nobody labelled stand beside those over
     test comparisons. All ask and read alike; without a run over test comparisons, as the last one.
+    Sets that were selected as the paper's code does are heard only where there are no others.
     """
     if source is Source.HUMAN:
         return []
     latest: dict[int | None, JudgeRun] = {}
     beside: list[JudgeRun] = []
     runs = _runs(scope, source).filter(judge=judge)
+    if source in _VOTING and runs.filter(NOT_AS_PAPER).exclude(WITHOUT_SETS).exists():
+        runs = runs.filter(NOT_AS_PAPER)
     for run in best_last(runs, base_alone=source is Source.BASE, among=_comparisons(scope)):
         if TARGETS not in run.config:
             latest[run.annotator_id] = run

@@ -14,7 +14,13 @@ from annotation.core.intervals import Interval
 from annotation.templatetags.look import difference, percent, points
 from benchmark.core.before_after import BeforeAfter, Estimate, Leans
 from benchmark.core.judges import Agreement, JudgeCell, JudgeFigures, Mean
-from benchmark.queries.judges import JudgeLine, JudgeWay, TablesPage, TablesScope
+from benchmark.queries.judges import (
+    AS_THE_PAPER,
+    JudgeLine,
+    JudgeWay,
+    TablesPage,
+    TablesScope,
+)
 from benchmark.queries.rows import NumberOwner
 from benchmark.templatetags.figures import p_relation, prompt_name, share_number
 
@@ -80,6 +86,8 @@ def way_name(name: JudgeWay) -> str:
     """How a judge was asked, in words; "" where it was asked as the paper does."""
     if name.recorded:
         return _("recorded")
+    if name.way == AS_THE_PAPER:
+        return _("selected as by the paper's code")
     return prompt_name(name.way) if name.way else ""
 
 
@@ -152,10 +160,11 @@ def _agreement_group(page: TablesPage, line: JudgeLine) -> JudgeGroup:
         lines += [
             voice(_("shuffled labels"), "control", NumberOwner.SHUFFLED, "shuffled"),
             gained(
-                _("with preferences, over shuffled (pp)"),
+                _("stand-in over shuffled (pp)"),
                 "control",
-                NumberOwner.SELECTED,
+                NumberOwner.SELECTED if own is None else NumberOwner.OWN,
                 "gain_over_shuffled",
+                own or line.figures,
             ),
         ]
     return JudgeGroup(

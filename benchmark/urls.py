@@ -24,7 +24,7 @@ from benchmark.views.construction import (
     version_download,
 )
 from benchmark.views.corrected import corrected, corrected_csv, corrected_rows
-from benchmark.views.exports import agreement_csv, export, figures_csv, personal_csv
+from benchmark.views.exports import agreement_csv, figures_csv, personal_csv
 from benchmark.views.gold import gold, gold_csv, gold_rows
 from benchmark.views.grades import graded_responses, grades, grades_csv
 from benchmark.views.judges import judge_rows, judges, judges_csv
@@ -34,6 +34,7 @@ from benchmark.views.model_satisfaction import (
     model_satisfaction_rows,
 )
 from benchmark.views.pairing import pairing
+from benchmark.views.pairs import pairs_file, pairs_page
 from benchmark.views.ranking import (
     head_to_head_csv,
     leaderboard,
@@ -108,11 +109,12 @@ urlpatterns = [
     path("snapshots/<number:number>/compare/", compare_snapshots, name="snapshot-compare"),
     path("snapshots/<number:number>/snapshot.<slug:form>", snapshot_file, name="snapshot-file"),
     re_path(
-        r"^datasets/(?P<slug>[-\w]+)/export/(?P<kind>preference_pairs)"
+        r"^datasets/(?P<slug>[-\w]+)/export/preference_pairs"
         r"\.(?P<format_name>jsonl|csv|zip|parquet)$",
-        export,
-        name="export",
+        pairs_file,
+        name="preference-pairs-file",
     ),
+    path("datasets/<slug:slug>/preference-pairs/", pairs_page, name="preference-pairs"),
     path("datasets/<slug:slug>/pairing/", pairing, name="pairing"),
     path("trust/", trust, name="trust"),
     path("trust/rows/", trust_rows, name="trust-rows"),

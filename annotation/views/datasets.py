@@ -54,7 +54,6 @@ DOWNLOADS = (
     ("annotation:export", "labels", _("Pairwise labels")),
     ("annotation:export", "labels_wide", _("Labels, a column for each annotator")),
     ("annotation:export", "satisfaction", _("Satisfaction labels")),
-    ("benchmark:export", "preference_pairs", _("Preference pairs for training")),
     ("judging:export", "judgments", _("Judgments")),
     ("judging:export", "preferences", _("Preferences")),
     ("judging:export", "preference_sets", _("Preference sets")),

@@ -81,6 +81,17 @@ REFUSAL_TEXTS: Final = {
         "This file holds no reference ranking: it needs the columns model and score, or rank."
     ),
     "ranking:unknown-anchor": gettext_noop("The anchor model has no rating in these comparisons."),
+    "pairs:each-label-of-judge": gettext_noop(
+        "A row for each label is for people's labels only. Choose people, or one row a comparison."
+    ),
+    "pairs:judge-of-people": gettext_noop(
+        "A judge was named, but people's labels were chosen. Choose the judge's verdicts, or name "
+        "no judge."
+    ),
+    "pairs:no-judge": gettext_noop("Choose the judge whose verdicts you want."),
+    "pairs:unknown-judge": gettext_noop(
+        "This judge has no verdicts in this dataset. Choose another one."
+    ),
     "replay:items": gettext_noop(
         "Choose all turns, a random sample or the hard selection, with a size of 1 or more, or a "
         "benchmark version."

@@ -8,22 +8,16 @@ from dataclasses import asdict
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from annotation.core.intervals import ends
 from annotation.core.tables import Row
 from annotation.models import User
-from annotation.queries.datasets import dataset_of
 from annotation.views.access import (
-    SignedInRequest,
     csv_file,
-    reader_required,
     table_asked,
-    whole_export,
 )
-from benchmark.exports import EXPORTS
 from benchmark.forms import TrustForm, asked
 from benchmark.frames import agreement_table
 from benchmark.queries.satisfaction import shown_figures
@@ -165,10 +159,3 @@ def agreement_csv(request: HttpRequest) -> HttpResponse:
         "seed": found.seed,
     }
     return csv_file(f"agreement-{found.dataset}", agreement_table(found.rows), said)
-
-
-@require_safe
-@reader_required
-def export(_request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
-    """A download of one kind, for those who see everyone."""
-    return whole_export(EXPORTS[kind], dataset_of(slug), format_name)

@@ -7,9 +7,12 @@ import json
 import pytest
 from django.utils import timezone
 
+from annotation.core.refusals import Refused
 from annotation.exports import ExportFormat
 from annotation.models import Dataset, PairwiseLabel, Response
-from benchmark.exports import PREFERENCE_PAIRS
+from benchmark.exports import PairChoice, preference_pairs
+from benchmark.exports.pairs import PairCounts, count_pairs
+from judging.core.formats.pairs import PairSource
 from judging.models import Judgment, Preference
 from judging.services.recorded import import_any
 from tests.annotation.records import everything, import_rows, pair
@@ -19,27 +22,35 @@ from tests.factory import make_label, make_user
 pytestmark = pytest.mark.django_db
 
 
-def text_of(slug, format_=ExportFormat.JSONL):
-    return "".join(PREFERENCE_PAIRS.blocks(Dataset.objects.get(slug=slug), format_))
+LABELS = PairChoice(each_label=True)
+BASE = PairChoice(PairSource.JUDGE, "lexical")
+FOR_ANN = PairChoice(PairSource.JUDGE, "lexical", "ann")
 
 
-def rows_of(slug):
-    return [json.loads(line) for line in text_of(slug).splitlines()]
+def text_of(slug, format_=ExportFormat.JSONL, choice=LABELS):
+    return "".join(preference_pairs(choice).blocks(Dataset.objects.get(slug=slug), format_))
 
 
-def said(slug):
+def rows_of(slug, choice=LABELS):
+    return [json.loads(line) for line in text_of(slug, choice=choice).splitlines()]
+
+
+def decisions(slug, choice=LABELS):
     return [
         (row["annotator"], row["verdict"], row["chosen_model"], row["confidence"])
-        for row in rows_of(slug)
+        for row in rows_of(slug, choice)
     ]
 
 
-def again(tmp_path, slug):
+def again(tmp_path, slug, choice=LABELS):
     """Exported, imported into a fresh dataset and exported once more."""
     path = tmp_path / "pairs.jsonl"
-    path.write_text(text_of(slug), "utf-8")
-    assert import_any(path=path, dataset_slug="fresh", now=timezone.now()).faults == ()
-    return text_of("fresh")
+    path.write_text(text_of(slug, choice=choice), "utf-8")
+    fresh = f"fresh-{Dataset.objects.count()}"
+    assert import_any(path=path, dataset_slug=fresh, now=timezone.now()).faults == ()
+    if choice.source is not PairSource.HUMAN:
+        choice = PairChoice(choice.source, choice.name)
+    return text_of(fresh, choice=choice)
 
 
 def judged():
@@ -54,16 +65,15 @@ def judged():
 
 def test_who_chose_what_and_how_surely(tmp_path):
     judged()
-    assert said("study") == [
+    assert decisions("study") == [
         ("ann", "A", "alpha", None),
-        ("lexical", "A", "alpha", 1.0),
         ("ann", "B", "beta", None),
         ("bob", "B", "beta", None),
-        ("lexical", "A", "alpha", 1.0),
-        ("lexical for ann", "B", "beta", 1.0),
         ("ann", "B", "beta", None),
-        ("lexical for ann", "B", "beta", 1.0),
     ]
+    assert decisions("study", PairChoice(annotator="bob")) == [("bob", "B", "beta", None)]
+    assert decisions("study", BASE) == [("lexical", "A", "alpha", 1.0)] * 2
+    assert decisions("study", FOR_ANN) == [("lexical for ann", "B", "beta", 1.0)] * 2
     assert rows_of("study")[0] == {
         "prompt": [{"role": "user", "content": "Write a note to my landlord."}],
         "chosen": [{"role": "assistant", "content": "Short."}],
@@ -81,7 +91,47 @@ def test_who_chose_what_and_how_surely(tmp_path):
         "comparison": rows_of("study")[0]["comparison"],
         "verdict": "A",
     }
-    assert again(tmp_path, "study") == text_of("study")
+    for choice in (LABELS, BASE, FOR_ANN):
+        assert again(tmp_path, "study", choice) == text_of("study", choice=choice)
+
+
+def test_by_default_a_row_is_the_majority_of_people_and_ties_are_counted(tmp_path):
+    stage = Stage.make(size=6)
+    raters = {name: stage.rater(name) for name in ("ann", "bob", "eve")}
+    for name, letters in {"ann": "AABTA.", "bob": "ABBTT.", "eve": "BTBA.."}.items():
+        stage.label(raters[name], letters)
+    stage.tested(raters["ann"], None, base="BBBBBB")
+    majority = PairChoice()
+    # AAB: A. ABT: nobody leads. BBB: B. TTA: a tie. AT: nobody leads. The last has no label.
+    assert decisions("study", majority) == [
+        ("majority", "A", "alpha", None),
+        ("majority", "B", "beta", None),
+    ]
+    dataset = Dataset.objects.get(slug="study")
+    assert count_pairs(dataset, majority) == PairCounts(rows=2, tied=3)
+    assert count_pairs(dataset, LABELS) == PairCounts(rows=10, tied=0)
+    # A judge is asked for what the annotator decided.
+    assert count_pairs(dataset, BASE) == PairCounts(rows=4, tied=0)
+    assert again(tmp_path, "study", majority) == text_of("study", choice=majority)
+
+
+@pytest.mark.parametrize(
+    ("choice", "code"),
+    [
+        (PairChoice(PairSource.JUDGE), "pairs:no-judge"),
+        (PairChoice(PairSource.CORRECTED), "pairs:no-judge"),
+        (PairChoice(PairSource.JUDGE, "someone"), "pairs:unknown-judge"),
+        (PairChoice(PairSource.CORRECTED, "lexical", "bob"), "pairs:unknown-judge"),
+        (PairChoice(PairSource.JUDGE, "lexical", each_label=True), "pairs:each-label-of-judge"),
+        (PairChoice(judge="lexical"), "pairs:judge-of-people"),
+        (PairChoice(annotator="nobody"), "annotator:unknown"),
+    ],
+)
+def test_a_choice_that_cannot_be_met_is_refused_before_a_row(choice, code):
+    judged()
+    with pytest.raises(Refused) as refused:
+        text_of("study", choice=choice)
+    assert refused.value.code == code
 
 
 def test_confidence_is_the_chance_by_log_odds_or_the_share_of_the_ballots(tmp_path):
@@ -92,42 +142,45 @@ def test_confidence_is_the_chance_by_log_odds_or_the_share_of_the_ballots(tmp_pa
     row = Judgment.objects.get(preference=base, comparison=other, order="SWAPPED")
     row.verdict = "TIE"
     row.save()
-    heard = {row[1:] for row in said("study") if row[0] == "lexical"}
-    assert heard == {("A", "alpha", 0.731059), ("A", "alpha", 0.5)}
+    assert {row[1:] for row in decisions("study", BASE)} == {
+        ("A", "alpha", 0.731059),
+        ("A", "alpha", 0.5),
+    }
     assert again(tmp_path, "study") == text_of("study")
 
 
+CORRECTED = PairChoice(PairSource.CORRECTED, "lexical")
+CORRECTED_FOR_ANN = PairChoice(PairSource.CORRECTED, "lexical", "ann")
+
+
 def corrected(letters, *, withdrawn=0):
-    """By name, corrected rows of a judge who says A throughout, of which some lost their label."""
+    """Corrected rows of a judge who says A throughout, alone and for ann; some lost their label."""
     stage = Stage.make(size=len(letters))
     ann = stage.rater("ann")
     stage.label(ann, letters)
     verdicts = "A" * len(letters)
     stage.tested(ann, stage.distilled(ann), base=verdicts, selected=verdicts)
     PairwiseLabel.objects.filter(pk__in=PairwiseLabel.objects.all()[:withdrawn]).delete()
-    rows = [row for row in rows_of("study") if row["source"] == "corrected"]
-    assert {row["source"] for row in rows_of("study")} >= {"human", "judge"}
-    return {
-        name: [row for row in rows if row["annotator"] == name]
-        for name in sorted({row["annotator"] for row in rows})
-    }
+    return [rows_of("study", choice) for choice in (CORRECTED, CORRECTED_FOR_ANN)]
 
 
 def test_a_judge_s_verdicts_come_corrected_by_the_labels_too(tmp_path):
     # Of 60 verdicts for A people share 45, of each fold of 12 nine: 36 of 48 elsewhere.
-    found = corrected("AAAAABBBBB" * 3 + "AAAAA" * 6)
-    assert list(found) == ["lexical corrected", "lexical for ann corrected"]
-    told = {(row["verdict"], row["confidence"]) for row in found["lexical corrected"]}
-    assert [len(rows) for rows in found.values()] == [60, 60]
-    assert told == {("A", 0.75)}
-    assert again(tmp_path, "study") == text_of("study")
+    alone, for_ann = corrected("AAAAABBBBB" * 3 + "AAAAA" * 6)
+    assert {row["annotator"] for row in alone} == {"lexical corrected"}
+    assert {row["annotator"] for row in for_ann} == {"lexical for ann corrected"}
+    assert {row["source"] for row in alone} == {"corrected"}
+    assert [len(alone), len(for_ann)] == [60, 60]
+    assert {(row["verdict"], row["confidence"]) for row in alone} == {("A", 0.75)}
+    for choice in (CORRECTED, CORRECTED_FOR_ANN):
+        assert again(tmp_path, "study", choice) == text_of("study", choice=choice)
 
 
 def test_a_judge_whom_people_contradict_is_turned(tmp_path):
-    found = corrected("BBBBBBBBBBAAAAA" * 4)["lexical corrected"]
-    assert {(row["verdict"], row["confidence"]) for row in found} == {("B", 0.666667)}
-    assert {row["chosen_model"] for row in found} == {"beta"}
-    assert again(tmp_path, "study") == text_of("study")
+    rows, _for_ann = corrected("BBBBBBBBBBAAAAA" * 4)
+    assert {(row["verdict"], row["confidence"]) for row in rows} == {("B", 0.666667)}
+    assert {row["chosen_model"] for row in rows} == {"beta"}
+    assert again(tmp_path, "study", CORRECTED) == text_of("study", choice=CORRECTED)
 
 
 @pytest.mark.parametrize(
@@ -139,13 +192,16 @@ def test_a_judge_whom_people_contradict_is_turned(tmp_path):
     ],
 )
 def test_nothing_is_corrected_without_enough_random_labels_that_tell(letters, withdrawn, why):
-    assert corrected(letters, withdrawn=withdrawn) == {}, why
+    assert corrected(letters, withdrawn=withdrawn) == [[], []], why
 
 
 def test_a_judge_in_the_stead_of_who_labelled_elsewhere_is_not_corrected():
     judged()
     PairwiseLabel.objects.filter(annotator__username="study:ann").delete()
-    assert {row[0] for row in said("study")} == {"bob", "lexical", "lexical for study:ann"}
+    assert {row[0] for row in decisions("study")} == {"bob"}
+    elsewhere = PairChoice(PairSource.JUDGE, "lexical", "study:ann")
+    assert {row[0] for row in decisions("study", elsewhere)} == {"lexical for study:ann"}
+    assert rows_of("study", PairChoice(PairSource.CORRECTED, "lexical", "study:ann")) == []
 
 
 def test_everything_that_a_conversation_has_comes_back(tmp_path):
@@ -186,9 +242,9 @@ def test_what_teaches_nothing_is_left_out(tmp_path):
 
 def test_a_person_counts_with_their_last_label(tmp_path):
     import_rows(tmp_path, pair(), pair(annotator="bob"), pair(study="pilot", verdict="B"))
-    assert [row[:2] for row in said("data")] == [("bob", "A"), ("ann", "B")]
+    assert [row[:2] for row in decisions("data")] == [("bob", "A"), ("ann", "B")]
     make_label(PairwiseLabel.objects.first().comparison, annotator=make_user(username="eve"))
-    assert [row[:2] for row in said("data")] == [("bob", "A"), ("ann", "B"), ("eve", "A")]
+    assert [row[:2] for row in decisions("data")] == [("bob", "A"), ("ann", "B"), ("eve", "A")]
 
 
 def test_a_turn_that_nobody_asked_is_left_out(tmp_path):
@@ -203,27 +259,9 @@ def test_a_turn_that_nobody_asked_is_left_out(tmp_path):
 
 def test_the_csv_has_the_same_rows():
     judged()
-    read = list(csv.DictReader(io.StringIO(text_of("study", ExportFormat.CSV), newline="")))
+    text = text_of("study", ExportFormat.CSV, BASE)
+    table = list(csv.DictReader(io.StringIO(text, newline="")))
     lists = ("prompt", "chosen", "rejected")
-    told = [{**row, **{name: json.loads(row[name]) for name in lists}} for row in read]
-    empty = [{k: "" if v is None else v for k, v in row.items()} for row in rows_of("study")]
-    numbers = [{**row, "confidence": str(row["confidence"])} for row in empty]
-    assert told == numbers
-
-
-@pytest.mark.parametrize("format_name", ["jsonl", "csv"])
-def test_those_who_see_everyone_download(client, format_name):
-    judged()
-    address = f"/datasets/study/export/preference_pairs.{format_name}"
-    assert client.get(address).url == f"/sign-in/?next={address}"
-    client.force_login(make_user(role="VIEWER"))
-    answer = client.get(address)
-    assert b"".join(answer.streaming_content).decode() == text_of(
-        "study", ExportFormat(format_name)
-    )
-    name = f'attachment; filename="study-preference_pairs.{format_name}"'
-    assert answer["Content-Disposition"] == name
-    assert client.post(address).status_code == 405
-    assert address in client.get("/datasets/study/").content.decode()
-    client.force_login(make_user(role="ANNOTATOR"))
-    assert client.get(address).status_code == 403
+    rows = [{**row, **{name: json.loads(row[name]) for name in lists}} for row in table]
+    empty = [{k: "" if v is None else v for k, v in row.items()} for row in rows_of("study", BASE)]
+    assert rows == [{**row, "confidence": str(row["confidence"])} for row in empty]

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from sensejudge_site.management.commands.export_records import KINDS
-from tests.annotation.records import everything, import_rows
+from tests.annotation.records import everything, import_rows, pair
 
 pytestmark = pytest.mark.django_db
 
@@ -77,6 +77,18 @@ def test_jsonl_is_the_default():
             ["labels", "--dataset", "data", "--out", "/nowhere/f"],
             "cannot write /nowhere/f: No such",
         ),
+        (
+            ["labels", "--dataset", "data", "--each-label"],
+            "--source, --judge, --annotator and --each-label are for preference_pairs",
+        ),
+        (
+            ["preference_pairs", "--dataset", "data", "--source", "judge"],
+            "pairs:no-judge: name a judge, one of: ",
+        ),
+        (
+            ["preference_pairs", "--dataset", "data", "--judge", "nobody"],
+            "pairs:unknown-judge: no judge 'nobody' in this dataset; known: ",
+        ),
         (["secrets", "--dataset", "data"], "invalid choice: 'secrets'"),
         (["labels", "--dataset", "data", "--format", "xlsx"], "invalid choice: 'xlsx'"),
     ],
@@ -132,3 +144,19 @@ def test_parquet_has_the_rows_of_a_folder(tmp_path):
     lines = (tmp_path / "labels" / "data" / "labels.jsonl").read_text("utf-8").splitlines()
     found = parquet.read_table(tmp_path / "labels.parquet").to_pylist()
     assert found == [json.loads(line) for line in lines]
+
+
+def test_pairs_are_the_majority_unless_options_say_otherwise(tmp_path):
+    # One tie more than `everything` has.
+    import_rows(tmp_path, pair(prompt="tie"), pair(prompt="tie", annotator="bob", verdict="B"))
+    out, err = io.StringIO(), io.StringIO()
+    call_command("export_records", "preference_pairs", "--dataset", "data", stdout=out, stderr=err)
+    rows = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert {row["annotator"] for row in rows} == {"majority"}
+    assert "left out: 2 comparisons whose majority is a tie" in err.getvalue()
+    options = ("preference_pairs", "--dataset", "data")
+    each = [json.loads(line) for line in run(*options, "--each-label").splitlines()]
+    assert {"ann", "bob"} <= {row["annotator"] for row in each}
+    own = [json.loads(line) for line in run(*options, "--annotator", "bob").splitlines()]
+    assert {row["annotator"] for row in own} == {"bob"}
+    assert len(own) < len(each)

@@ -19,6 +19,9 @@ from annotation.exports.folder import (
 from annotation.models import Dataset
 from annotation.queries.datasets import dataset_of
 from benchmark.exports import EXPORTS as DECIDED
+from benchmark.exports import PREFERENCE_PAIRS, PairChoice, preference_pairs
+from benchmark.exports.pairs import count_pairs
+from judging.core.formats.pairs import PairSource
 from judging.exports import EXPORTS as JUDGED
 from sensejudge_site.management.parsing import INPUT_WRONG, OneLineCommand
 
@@ -41,18 +44,49 @@ class Command(OneLineCommand):
             default=ExportFormat.JSONL.value,
         )
         parser.add_argument("--out", type=Path, metavar="PATH", help="default: standard output")
+        pairs = parser.add_argument_group("preference_pairs")
+        pairs.add_argument(
+            "--source",
+            choices=[source.value for source in PairSource],
+            help="whose verdicts; default: human, or judge with --judge",
+        )
+        pairs.add_argument("--judge", default="", metavar="NAME")
+        pairs.add_argument(
+            "--annotator",
+            default="",
+            metavar="NAME",
+            help="only their labels; with --judge: the verdicts in their stead",
+        )
+        pairs.add_argument(
+            "--each-label", action="store_true", help="a row a label, not the majority"
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Writes the file whole, or leaves what was there."""
         dataset = dataset_of(options["dataset"])
-        export, form = KINDS[options["kind"]], options["format"]
+        choice = _choice(options)
+        form = options["format"]
+        export = KINDS[options["kind"]]
+        if export.kind == PREFERENCE_PAIRS.kind:
+            choice.check(dataset)
+            export = preference_pairs(choice)
+        elif choice != PairChoice():
+            message = (
+                f"--source, --judge, --annotator and --each-label are for {PREFERENCE_PAIRS.kind}"
+            )
+            raise CommandError(message, returncode=INPUT_WRONG)
         out: Path | None = options["out"]
         if form in {FOLDER, PARQUET}:
             _check(export, form, out)
         if out is None:
             for block in export.blocks(dataset, ExportFormat(form)):
                 self.stdout.write(block, ending="")
-            return
+        else:
+            self._write(out, export, dataset, form)
+        if export.kind == PREFERENCE_PAIRS.kind and (tied := count_pairs(dataset, choice).tied):
+            self.stderr.write(f"left out: {tied} comparisons whose majority is a tie")
+
+    def _write(self, out: Path, export: Export, dataset: Dataset, form: str) -> None:
         try:
             if form == FOLDER:
                 write_folder(out, export, dataset)
@@ -63,6 +97,16 @@ class Command(OneLineCommand):
         except OSError as error:
             message = f"cannot write {out}: {error.strerror}"
             raise CommandError(message, returncode=INPUT_WRONG) from error
+
+
+def _choice(options: dict[str, Any]) -> PairChoice:
+    source = options["source"] or (PairSource.JUDGE if options["judge"] else PairSource.HUMAN)
+    return PairChoice(
+        source=PairSource(source),
+        judge=options["judge"],
+        annotator=options["annotator"],
+        each_label=options["each_label"],
+    )
 
 
 def _check(export: Export, form: str, out: Path | None) -> None:

@@ -395,6 +395,7 @@ class NothingLeft:
         paid: Whether their invitation has one.
         skips: The skipped items, newest first, that they may still answer and that keep them from
             the code; empty where none do.
+        answers_needed: Answers that the code needs.
     """
 
     rules: Rules
@@ -408,6 +409,7 @@ class NothingLeft:
     completion: str = ""
     paid: bool = False
     skips: Sequence[int] = ()
+    answers_needed: int = 1
 
 
 Task = PairTask | RatingTask | ConversationTask

@@ -41,6 +41,10 @@ FAST_REPLY_SECONDS: Final = 1.0
 """The same for the rating of one reply, read while the conversation is."""
 
 
+FAST_SHARE: Final = 0.25
+"""Whoever is too fast more often than that needs attention, unless the study says otherwise."""
+
+
 class QualityMeasure(LabelledEnum):
     """What is counted; hits are named in brackets."""
 
@@ -351,3 +355,49 @@ class PauseRule:
     def is_broken(self, rows: Sequence[Measured]) -> bool:
         """Whether these answers are enough, and too few of them hit."""
         return len(rows) >= self.after and sum(row.hit for row in rows) / len(rows) < self.below
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRule:
+    """A rule of a study that an annotator breaks.
+
+    Attributes:
+        measure: GOLD or REPEATS, whose share of hits is too low, or FAST, whose share is too high.
+        hits: So many of the `answers` that it is about hit.
+        limit: The share of the rule.
+    """
+
+    measure: QualityMeasure
+    hits: int
+    answers: int
+    limit: float
+
+    @property
+    def value(self) -> float:
+        """The share of hits."""
+        return self.hits / self.answers
+
+
+def broken_rules(
+    counts: Mapping[QualityMeasure, tuple[int, int]],
+    limits: Mapping[QualityMeasure, float | None],
+    *,
+    after: int,
+) -> tuple[BrokenRule, ...]:
+    """Returns the rules that an annotator breaks.
+
+    Args:
+        counts: Hits and answers, by measure.
+        limits: The rules of the study; None for a rule that is off.
+        after: Answers before a rule counts.
+    """
+    found = []
+    for measure, limit in limits.items():
+        hits, answers = counts.get(measure, (0, 0))
+        if limit is None or answers < after:
+            continue
+        broken = BrokenRule(measure, hits, answers, limit)
+        is_high = measure is QualityMeasure.FAST
+        if broken.value > limit if is_high else broken.value < limit:
+            found.append(broken)
+    return tuple(found)

@@ -12,6 +12,7 @@ from annotation.core.choices import StudyKind
 from annotation.core.hidden_items import Rates
 from annotation.core.labelling import Rules
 from annotation.core.participants import natural_key
+from annotation.core.quality import FAST_SHARE, BrokenRule
 from annotation.core.study_items import EVERYTHING, ItemChoice
 from annotation.core.study_progress import AnnotatorStatus, Facts, TimeLeft, is_active
 
@@ -39,6 +40,8 @@ def held_phase(*, until: datetime, now: datetime, lease_minutes: int) -> HeldPha
 class MyStudy:
     """One of an annotator's studies, with how far they are; `dataset` is its short name.
 
+    `answers_needed` are the answers that the code needs.
+
     `open` says whether it gives them items; `closed` that it is over; `paused` that they are paused
     in it and it is not over; `withheld` that what they answered there is kept from them until the
     study is closed. `contact` is whom they may ask; `completion` the code or address that they are
@@ -57,6 +60,7 @@ class MyStudy:
     completion: str = ""
     paid: bool = False
     skips: Sequence[int] = ()
+    answers_needed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,8 @@ def sorted_studies(rows: Iterable[StudyRow], sort: StudySort) -> list[StudyRow]:
 class AnnotatorRow:
     """How far one annotator of a study is, and what they are doing.
 
-    `slow_after` is when an item at hand takes long for them, in seconds.
+    `slow_after` is when an item at hand takes long for them, in seconds; `broken` are the rules of
+    the study that they break; `paid` says that a completion code waits for them.
     """
 
     id: int
@@ -136,6 +141,13 @@ class AnnotatorRow:
     paused_at: datetime | None
     pause_reason: str
     slow_after: float
+    broken: tuple[BrokenRule, ...] = ()
+    paid: bool = False
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether somebody should have a look at them."""
+        return self.standing.is_stuck or bool(self.broken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +195,9 @@ class Limits:
     pause_gold_below: float | None
     pause_repeats_below: float | None
     pause_after: int
+    fast_share: float | None
+    fast_seconds: float | None
+    completion_answers: int
     ask_profile: bool
     min_turns: int
     consent: str
@@ -201,6 +216,7 @@ class StudyLive:
         last_hour: Answers of the last hour.
         seconds: Median active time of an answer among the latest; None where none was measured.
         estimate: How long the rest takes if all go on as they do.
+        completion_answers: Answers that somebody needs for the completion code.
     """
 
     row: StudyRow
@@ -210,6 +226,30 @@ class StudyLive:
     last_hour: int
     seconds: float | None
     estimate: TimeLeft
+    completion_answers: int = 1
+
+    @property
+    def members(self) -> tuple[AnnotatorRow, ...]:
+        """Who is in it."""
+        return tuple(each for each in self.annotators if each.facts.member)
+
+    @property
+    def unfinished(self) -> int:
+        """How many of them have items left."""
+        return sum(each.facts.left > 0 for each in self.members)
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether a completion code waits for anybody."""
+        return any(each.paid for each in self.members)
+
+    @property
+    def codes(self) -> int:
+        """How many would see their completion code if the study were closed now."""
+        return sum(
+            each.paid and not each.facts.paused and each.facts.done >= self.completion_answers
+            for each in self.members
+        )
 
     @property
     def repeats(self) -> int:
@@ -224,7 +264,7 @@ class StudyLive:
     @property
     def stuck(self) -> tuple[AnnotatorRow, ...]:
         """Whom somebody should have a look at."""
-        return tuple(each for each in self.annotators if each.standing.is_stuck)
+        return tuple(each for each in self.annotators if each.needs_attention)
 
     @property
     def active(self) -> int:
@@ -339,7 +379,11 @@ class StudyPlan:
         repeat_rate: Share of the items that come again, hidden, 0-0.5.
         pause_gold_below: Pause an annotator below this share of gold items right; None: never.
         pause_repeats_below: The same for repeats answered alike.
-        pause_after: Answers to gold items, or to repeats, before the rule counts.
+        pause_after: Answers to gold items, to repeats, or with a time, before a rule counts.
+        fast_share: An annotator with more answers than this share too fast needs attention; None:
+            nobody does.
+        fast_seconds: Below so many seconds an answer is too fast; None: the usual for the kind.
+        completion_answers: Answers that an annotator needs for the completion code.
         consent: What annotators agree to before they begin, in Markdown; empty: nothing.
         contact: Whom annotators ask, as they read it.
         ask_profile: Whether annotators fill in their profile first.
@@ -366,6 +410,9 @@ class StudyPlan:
     pause_gold_below: float | None = None
     pause_repeats_below: float | None = None
     pause_after: int = 5
+    fast_share: float | None = FAST_SHARE
+    fast_seconds: float | None = None
+    completion_answers: int = 1
     consent: str = ""
     contact: str = ""
     ask_profile: bool = False

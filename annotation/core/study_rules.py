@@ -16,6 +16,9 @@ ALWAYS: Final = (
     "pause_gold_below",
     "pause_repeats_below",
     "pause_after",
+    "fast_share",
+    "fast_seconds",
+    "completion_answers",
     "contact",
 )
 """Rules that change nothing about answers that were given; the overlap only goes up."""

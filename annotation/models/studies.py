@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.quality import FAST_SHARE
 from annotation.models.data import Comparison, Dataset, Session
 from annotation.models.wording import SHOWN_ORDERS, STUDY_KINDS, word_in
 
@@ -99,6 +100,22 @@ class Study(models.Model):
     )
     pause_after = models.PositiveSmallIntegerField(
         _("answers before the pause rule applies"), default=5, validators=[MinValueValidator(1)]
+    )
+    fast_share = models.FloatField(
+        _("attention above this share of fast answers"),
+        null=True,
+        blank=True,
+        default=FAST_SHARE,
+        validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
+    )
+    fast_seconds = models.FloatField(
+        _("an answer is fast below (seconds)"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.1), MaxValueValidator(3600.0)],
+    )
+    completion_answers = models.PositiveSmallIntegerField(
+        _("answers for the completion code"), default=1, validators=[MinValueValidator(1)]
     )
     consent = models.TextField(_("consent"), blank=True, default="")
     contact = models.CharField(_("contact"), max_length=300, blank=True, default="")

@@ -332,9 +332,9 @@ def skips_to_answer(part: Participation, progress: Progress, now: datetime) -> l
 def completion_of(part: Participation, progress: Progress, skips: Sequence[int]) -> str:
     """The code or address that shows a platform of paid work that somebody is through.
 
-    Empty before they are, where they answered nothing or less than they skipped and may still
-    answer, while they or the study are paused, and where they came by no invitation, or by one
-    without.
+    Empty before they are, where they answered less than the study asks of whom it pays, or less
+    than they skipped and may still answer, while they or the study are paused, and where they came
+    by no invitation, or by one without.
 
     Args:
         part: Their part, with its study and invitation.
@@ -343,7 +343,7 @@ def completion_of(part: Participation, progress: Progress, skips: Sequence[int])
     """
     status = part.study.status
     through = status == StudyStatus.CLOSED or (status == StudyStatus.OPEN and not progress.left)
-    earned = progress.done and not skips
+    earned = progress.done >= part.study.completion_answers and not skips
     if part.invitation is None or part.paused_at is not None or not (through and earned):
         return ""
     return completion_for(part.invitation.completion, part.worker)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
 
 from django.db.models import Count
 
@@ -13,10 +12,9 @@ from annotation.core.intervals import independent_share
 from annotation.core.labelling import Target
 from annotation.core.quality import (
     FAST_PAIR_SECONDS,
-    FAST_REPLY_SECONDS,
     Answered,
+    BrokenRule,
     HitShare,
-    Measured,
     Quality,
     QualityMeasure,
     UndefinedFigure,
@@ -44,7 +42,7 @@ from annotation.models import (
     User,
 )
 from annotation.queries.participants import names_of
-from annotation.queries.sql import rows_of
+from annotation.queries.quality_rules import fast_seconds_of, rules_broken
 
 
 def gold_verdicts(dataset: Dataset) -> dict[int, Verdict]:
@@ -191,13 +189,22 @@ class QualityScope:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorQuality:
-    """One annotator: figures, skips, and whether they are paused. `part` is None who left."""
+    """One annotator: figures, skips, and whether they are paused. `part` is None who left.
+
+    `broken` are the rules of the study that they break.
+    """
 
     id: int
     name: str
     quality: Quality
     skipped: int
     part: Participation | None
+    broken: tuple[BrokenRule, ...] = ()
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether they are paused, or break a rule."""
+        return bool(self.broken or (self.part and self.part.paused_at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +219,9 @@ class QualityPage:
 
 
 def quality_page(question: QualityQuestion, *, file_names: bool = False) -> QualityPage:
-    """The figures of everybody in a study. Seven queries, whatever its size.
+    """The figures of everybody in a study.
+
+    Seven queries whatever its size, and one for each rule of the study that is on.
 
     Args:
         question: Which study, and what is too fast.
@@ -227,6 +236,7 @@ def quality_page(question: QualityQuestion, *, file_names: bool = False) -> Qual
     everybody, found = qualities(answers, yardstick, verdicts=scope.verdicts)
     nothing = quality_of([], yardstick, verdicts=scope.verdicts)
     skipped = _skips(scope)
+    broken = rules_broken(scope.study, {key: part.resumed_at for key, part in parts.items()})
     names = scope.names | (_file_names(scope) if file_names else {})
     return QualityPage(
         scope=scope,
@@ -238,6 +248,7 @@ def quality_page(question: QualityQuestion, *, file_names: bool = False) -> Qual
                 quality=found.get(number, nothing),
                 skipped=skipped.get(number, 0),
                 part=parts.get(number),
+                broken=broken.get(number, ()),
             )
             for number, name in names.items()
         ),
@@ -269,11 +280,10 @@ def scope_of(question: QualityQuestion) -> tuple[QualityScope, dict[int, Partici
     names = {number: str(part.annotator) for number, part in people.items()}
     names |= {user.pk: str(user) for user in gone}
     kinds = StudyItem.objects.filter(study=study).values_list("kind").annotate(n=Count("pk"))
-    usual = FAST_PAIR_SECONDS if verdicts else FAST_REPLY_SECONDS
     scope = QualityScope(
         study=study,
         verdicts=verdicts,
-        seconds=question.seconds or usual,
+        seconds=question.seconds or fast_seconds_of(study),
         items={kind.value: 0 for kind in ItemKind} | dict(kinds.order_by()),
         names=dict(sorted(names.items(), key=lambda named: (named[1].casefold(), named[0]))),
     )
@@ -359,97 +369,3 @@ def repeatability(dataset: int, annotator: int, scenario: int | None = None) -> 
         interval=independent_share(hits, len(again)),
         undefined=None if again else UndefinedFigure.NO_REPEATS,
     )
-
-
-_PAIRS_OF_GOLD: Final = """
-SELECT label.id, label.comparison_id, label.verdict, gold.source, gold.verdict
-FROM annotation_claim claim
-JOIN annotation_studyitem item ON item.id = claim.item_id
-JOIN annotation_pairwiselabel label ON label.annotator_id = claim.annotator_id
-    AND label.comparison_id = item.comparison_id AND label.study_id = item.study_id
-    AND label.repeat_index = 0
-JOIN annotation_goldlabel gold ON gold.comparison_id = item.comparison_id
-WHERE claim.annotator_id = %(annotator)s AND claim.state = 'DONE'
-AND item.study_id = %(study)s AND item.kind = 'GOLD'
-"""
-_REPLIES_OF_GOLD: Final = """
-SELECT label.id, label.response_id, label.score, gold.source, gold.score
-FROM annotation_claim claim
-JOIN annotation_studyitem item ON item.id = claim.item_id
-JOIN annotation_turn turn ON turn.session_id = item.session_id
-JOIN annotation_response response ON response.turn_id = turn.id
-JOIN annotation_satisfactionlabel label ON label.annotator_id = claim.annotator_id
-    AND label.response_id = response.id AND label.study_id = item.study_id
-    AND label.repeat_index = 0
-JOIN annotation_goldlabel gold ON gold.response_id = response.id
-WHERE claim.annotator_id = %(annotator)s AND claim.state = 'DONE'
-AND item.study_id = %(study)s AND item.kind = 'GOLD'
-"""
-_PAIRS_AGAIN: Final = """
-SELECT label.id, label.comparison_id, label.verdict, label.repeat_index, first.verdict
-FROM annotation_pairwiselabel label
-JOIN annotation_pairwiselabel first ON first.annotator_id = label.annotator_id
-    AND first.comparison_id = label.comparison_id AND first.study_id = label.study_id
-    AND first.repeat_index = 0
-WHERE label.annotator_id = %(annotator)s AND label.study_id = %(study)s
-AND label.repeat_index > 0
-"""
-_REPLIES_AGAIN: Final = """
-SELECT label.id, label.response_id, label.score, label.repeat_index, first.score
-FROM annotation_satisfactionlabel label
-JOIN annotation_satisfactionlabel first ON first.annotator_id = label.annotator_id
-    AND first.response_id = label.response_id AND first.study_id = label.study_id
-    AND first.repeat_index = 0
-WHERE label.annotator_id = %(annotator)s AND label.study_id = %(study)s
-AND label.repeat_index > 0
-"""
-_SINCE: Final = "AND label.created_at > %(since)s"
-
-
-def rule_rows(
-    study: Study, annotator_id: int, *, kind: str, since: datetime | None
-) -> list[Measured]:
-    """An annotator's answers to gold items, or to repeats, given after a moment. One query."""
-    pairs = study.kind == StudyKind.PAIRWISE
-    values: dict[str, Any] = {"annotator": annotator_id, "study": study.pk}
-    if since is not None:
-        values["since"] = since
-    if kind == ItemKind.GOLD:
-        statement = _PAIRS_OF_GOLD if pairs else _REPLIES_OF_GOLD
-        return _of_gold(_rows(statement, values), annotator_id, ties=study.allow_tie)
-    statement = _PAIRS_AGAIN if pairs else _REPLIES_AGAIN
-    return _of_repeats(_rows(statement, values), annotator_id)
-
-
-def _rows(statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return rows_of(f"{statement} {_SINCE}" if "since" in values else statement, **values)
-
-
-def _of_gold(rows: list[tuple[Any, ...]], annotator_id: int, *, ties: bool) -> list[Measured]:
-    """Each label once, however many sources say what is right; a tie only where one may be said."""
-    answers = {
-        label: Answered(label, annotator_id, target, _value(value))
-        for label, target, value, _source, _said in rows
-    }
-    gold = holding((target, source, _value(said)) for _label, target, _value_, source, said in rows)
-    right = {target: said for target, said in gold.items() if ties or said is not Verdict.TIE}
-    yardstick = Yardstick(gold=right, fast_seconds=FAST_REPLY_SECONDS)
-    return measured(answers.values(), QualityMeasure.GOLD, yardstick)
-
-
-def _of_repeats(rows: list[tuple[Any, ...]], annotator_id: int) -> list[Measured]:
-    again = [
-        Answered(label, annotator_id, target, _value(value), repeat)
-        for label, target, value, repeat, _said in rows
-    ]
-    firsts = [
-        Answered(label, annotator_id, target, _value(said))
-        for label, target, _value_, _repeat, said in rows
-    ]
-    yardstick = Yardstick(gold={}, fast_seconds=FAST_REPLY_SECONDS)
-    return measured([*firsts, *again], QualityMeasure.REPEATS, yardstick)
-
-
-def _value(stored: str | int) -> Verdict | int:
-    """A stored verdict or score."""
-    return Verdict(stored) if isinstance(stored, str) else stored

@@ -112,6 +112,7 @@ def _my_study(part: Participation, now: datetime) -> MyStudy:
         completion=completion_of(part, progress, skips),
         skips=skips,
         paid=bool(part.invitation and part.invitation.completion),
+        answers_needed=part.study.completion_answers,
     )
 
 

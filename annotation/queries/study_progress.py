@@ -41,6 +41,7 @@ from annotation.models import (
     Study,
     User,
 )
+from annotation.queries.quality_rules import rules_broken
 from annotation.queries.sql import rows_of
 from annotation.queries.study_claims import KEY, MESSAGE
 
@@ -90,10 +91,15 @@ class _Person:
 
 
 def study_live(study: Study, row: StudyRow, now: datetime) -> StudyLive:
-    """How it goes, in seven queries (eight with repeats), whatever its size; `row`: its counts."""
+    """How it goes; `row`: its counts.
+
+    In seven queries (eight with repeats) whatever its size, and one for each rule that is on.
+    """
     people = _people(study, now)
     usual, own = medians(_times(study))
     left = _left(study, now)
+    parts = {key: person.part for key, person in people.items() if person.part}
+    broken = rules_broken(study, {key: part["resumed_at"] for key, part in parts.items()})
     annotators = []
     for person in sorted(people.values(), key=lambda each: (each.part is None, each.username)):
         facts = _facts(person, left, own.get(person.id))
@@ -109,6 +115,8 @@ def study_live(study: Study, row: StudyRow, now: datetime) -> StudyLive:
                 slow_after=long_after(
                     facts.seconds if facts.seconds is not None else usual
                 ).total_seconds(),
+                broken=broken.get(person.id, ()),
+                paid=bool(person.part and person.part["invitation__completion"]),
             )
         )
     return StudyLive(
@@ -123,6 +131,7 @@ def study_live(study: Study, row: StudyRow, now: datetime) -> StudyLive:
             seconds=usual,
             active=sum(is_active(each.facts) for each in annotators),
         ),
+        completion_answers=study.completion_answers,
     )
 
 
@@ -136,6 +145,8 @@ def _people(study: Study, now: datetime) -> dict[int, _Person]:
         "joined_at",
         "paused_at",
         "pause_reason",
+        "resumed_at",
+        "invitation__completion",
     )
     for part in parts:
         people[part["annotator_id"]] = _person(part)

@@ -311,6 +311,7 @@ def _nothing(part: Participation, annotator: User, now: datetime) -> NothingLeft
         completion=completion_of(part, progress, skips),
         skips=skips,
         paid=bool(part.invitation and part.invitation.completion),
+        answers_needed=study.completion_answers,
     )
 
 

@@ -30,7 +30,8 @@ from annotation.models import (
     User,
 )
 from annotation.queries.adjudication import SEVERAL, changed_gold, given_answers
-from annotation.queries.quality import gold_changed, rule_rows
+from annotation.queries.quality import gold_changed
+from annotation.queries.quality_rules import rule_rows
 from annotation.services.claims import release_claims
 from annotation.services.studies import draw_drafts_again
 

@@ -8,9 +8,11 @@ from django import template
 from django.utils.translation import gettext as _
 
 from annotation.core.labelling import TargetKind
-from annotation.core.quality import PRECEDENCE, HitShare, Quality, QualityMeasure
+from annotation.core.quality import PRECEDENCE, BrokenRule, HitShare, Quality, QualityMeasure
 from annotation.forms.quality import gold_choices
-from annotation.models import GoldLabel, GoldSource, PauseReason
+from annotation.models import GoldLabel, GoldSource, PauseReason, Study
+from annotation.queries.quality_rules import fast_seconds_of
+from annotation.templatetags.look import percent
 
 register = template.Library()
 
@@ -88,3 +90,29 @@ def miss_name(figure: QualityMeasure) -> str:
 def pause_reason(word: str) -> str:
     """Why an annotator is paused."""
     return str(PauseReason(word).label)
+
+
+@register.filter
+def broken_rule(broken: BrokenRule) -> str:
+    """What of a rule an annotator breaks, with the numbers behind it."""
+    words = {
+        QualityMeasure.GOLD: _("gold accuracy %(share)s (%(hits)d of %(n)d), below %(limit)s"),
+        QualityMeasure.REPEATS: _(
+            "repeat consistency %(share)s (%(hits)d of %(n)d), below %(limit)s"
+        ),
+        QualityMeasure.FAST: _(
+            "too fast in %(share)s of answers (%(hits)d of %(n)d), above %(limit)s"
+        ),
+    }[broken.measure]
+    return words % {
+        "share": percent(broken.value),
+        "hits": broken.hits,
+        "n": broken.answers,
+        "limit": percent(broken.limit),
+    }
+
+
+@register.filter
+def fast_below(study: Study) -> float:
+    """Below how many seconds an answer of a study is too fast."""
+    return fast_seconds_of(study)

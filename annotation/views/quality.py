@@ -173,7 +173,8 @@ def quality(request: SignedInRequest, slug: str) -> HttpResponse:
         ],
         "all": {"quality": page.everybody, "skipped": page.skipped, "person": None, "who": ""},
         "agreement": agreement_query(page.scope.study) if page.everybody.measured else "",
-        "paused": [each.name for each in page.annotators if each.part and each.part.paused_at],
+        "attention": [each for each in page.annotators if each.needs_attention],
+        "paused": any(each.part and each.part.paused_at for each in page.annotators),
     }
     return render(request, "annotation/quality.html", context)
 

@@ -111,6 +111,7 @@ def study(request: SignedInRequest, slug: str) -> HttpResponse:
     flags = flags_of(row)
     context = {
         "study": page,
+        "stored": row,
         "selection": row.selection,
         "lacks_chances": has_no_chances(row),
         "dataset_slug": row.dataset.slug if row.status == StudyStatus.CLOSED else "",

@@ -111,6 +111,7 @@ def test_a_study_remembers_who_made_it(client):
             "guidelines_version": "1",
             "seed": "42",
             "pause_after": "5",
+            "completion_answers": "1",
             "min_turns": "1",
             "quiz": "[]",
             "participations-TOTAL_FORMS": "0",

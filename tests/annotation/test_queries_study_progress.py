@@ -163,8 +163,9 @@ def test_it_costs_the_same_whatever_the_size(annotators, count, django_assert_nu
     for slot, user in enumerate(users):
         claim(items(study)[0], user, slot=slot)
     row, page = study_page(study.slug)
-    # Who is in it, their claims, times, filled items, number of items, repeats, items held.
-    with django_assert_num_queries(7):
+    # Who is in it, their claims, times, filled items, number of items, repeats, fast answers, items
+    # held.
+    with django_assert_num_queries(8):
         study_live(row, page.row, NOW)
     assert Claim.objects.count() == annotators
     assert Study.objects.count() == 1

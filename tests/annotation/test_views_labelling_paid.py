@@ -73,6 +73,17 @@ class TestWhoIsPaid:
         for page in self.pages(client, study):
             assert ("C0DE-7" in page) == shown
 
+    @pytest.mark.parametrize("status", ["OPEN", "CLOSED"])
+    def test_needs_as_many_answers_as_the_study_asks_for(self, client, study, annotator, status):
+        self.finish(client, study)
+        Study.objects.update(status=status, completion_answers=2)
+        for page in self.pages(client, study):
+            assert "C0DE-7" not in page
+            assert "The completion code of this study needs 2 answers; you gave 1." in page
+        self.add_item(study, annotator, state="DONE", finished_at=NOW)
+        for page in self.pages(client, study):
+            assert 'value="C0DE-7"' in page
+
     def test_answered_nothing_by_skipping(self, client, study):
         show(client, study)
         client.post(url("skip", study), skipped())

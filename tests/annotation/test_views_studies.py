@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.models import Claim, Participation, Study, StudyStatus
+from annotation.models import Claim, GoldLabel, Invitation, Participation, Study, StudyStatus
 from tests.annotation.labelling import NOW, make_pair_study, make_session_study
 from tests.factory import (
     make_claim,
+    make_comparison,
     make_study,
     make_user,
 )
@@ -179,9 +182,9 @@ def test_a_study_page_costs_a_fixed_number_of_queries(client, signed_in, django_
     study = make_pair_study([make_user()], items=60)
     path = reverse("annotation:study", args=[study.slug])
     # Session, user, study; of its state: who is in it, their claims, times, filled items, number of
-    # items, items held; count of items, a page of them, their claims; skipped items, flags, their
-    # number.
-    with django_assert_num_queries(15):
+    # items, fast answers, items held; count of items, a page of them, their claims; skipped items,
+    # flags, their number.
+    with django_assert_num_queries(16):
         page = client.get(path)
     assert len(page.context["items"]) == 50
     assert "?page=2" in page.content.decode()
@@ -277,3 +280,71 @@ def test_progress_says_who_is_missing_and_what_to_do(client, signed_in):
     assert "All answers are in." in client.get(f"/studies/{study.slug}/").content.decode()
     Study.objects.update(status="PAUSED", overlap=2)
     assert "Annotators get no items" in client.get(f"/studies/{study.slug}/").content.decode()
+
+
+def test_closing_a_study_asks_first_with_what_it_does(client, signed_in):
+    signed_in("MANAGER")
+    people = [make_user() for _each in range(3)]
+    study = make_pair_study(people, items=2, overlap=3, completion_answers=2)
+    page = reverse("annotation:study", args=[study.slug])
+
+    def asked():
+        details = re.findall(r"(?s)<details[^>]*>.*?</details>", client.get(page).content.decode())
+        (found,) = [each for each in details if 'value="CLOSED"' in each]
+        return " ".join(re.sub(r"<[^>]*>", " ", found).split())
+
+    assert "3 of 3 annotators have not finished." in asked()
+    assert "completion code" not in asked()
+    made = Invitation.objects.create(study=study, places=9, completion="C0DE")
+    Participation.objects.update(invitation=made)
+    for place, item in enumerate(study.items.order_by("position")):
+        make_claim(item, people[0], state="DONE", slot=0, finished_at=NOW)
+        if not place:
+            make_claim(item, people[1], state="DONE", slot=1, finished_at=NOW)
+    told = "2 of 3 annotators have not finished. Nobody gets items of a closed study."
+    assert f"{told} 1 will see the completion code (answers needed: 2)." in asked()
+    everything = client.get(page).content.decode()
+    assert everything.count('value="CLOSED"') == 1
+    signed_in("VIEWER")
+    assert 'value="CLOSED"' not in client.get(page).content.decode()
+
+
+@pytest.mark.parametrize("status", ["DRAFT", "CLOSED"])
+def test_what_is_not_open_is_not_closed(client, signed_in, status):
+    signed_in("MANAGER")
+    study = make_study(status=status)
+    page = client.get(reverse("annotation:study", args=[study.slug])).content.decode()
+    assert 'value="CLOSED"' not in page
+
+
+def test_withdrawing_asks_first(client, signed_in):
+    signed_in("MANAGER")
+    study = make_study()
+    Invitation.objects.create(study=study, places=9)
+    page = client.get(reverse("annotation:invitations", args=[study.slug])).content.decode()
+    outside = re.sub(r"(?s)<details[^>]*>.*?</details>", "", page)
+    assert "/withdraw/" in page
+    assert "/withdraw/" not in outside
+    assert "The 0 people who did stay in the study." in " ".join(page.split())
+    comparison = make_comparison()
+    GoldLabel.objects.create(comparison=comparison, verdict="A", source="MANAGER")
+    page = client.get(reverse("annotation:gold", args=["comparison", comparison.pk]))
+    html = page.content.decode()
+    assert 'name="withdraw"' in html
+    assert 'name="withdraw"' not in re.sub(r"(?s)<details[^>]*>.*?</details>", "", html)
+
+
+def test_rules_of_attention_and_completion_are_saved(client, signed_in):
+    signed_in("MANAGER")
+    study = make_study()
+    address = reverse("annotation:study-rules", args=[study.slug])
+    form = client.get(address).context["form"]
+    assert (form["fast_share"].value(), form["completion_answers"].value()) == ("25", 1)
+    sent = {"name": "Pilot", "overlap": 1, "lease_minutes": 15, "pause_after": 5, "since": "0"}
+    more = {"fast_share": "40", "fast_seconds": "2.5", "completion_answers": "20"}
+    client.post(address, {**sent, **more})
+    study.refresh_from_db()
+    saved = (study.fast_share, study.fast_seconds, study.completion_answers)
+    assert saved == (0.4, 2.5, 20)
+    page = client.get(reverse("annotation:study", args=[study.slug])).content.decode()
+    assert "of answers in under 2.5 s" in page

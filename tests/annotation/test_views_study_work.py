@@ -293,8 +293,9 @@ def test_the_live_part_is_for_those_who_see_everyone_and_cheap(
     signed_in("ANNOTATOR")
     assert client.get(url("live", busy)).status_code == 403
     signed_in("VIEWER")
-    # Session, user, study, who is in it, their claims, times, filled items, items, items held.
-    with django_assert_num_queries(9):
+    # Session, user, study, who is in it, their claims, times, filled items, items, fast answers,
+    # items held.
+    with django_assert_num_queries(10):
         client.get(url("live", busy))
 
 

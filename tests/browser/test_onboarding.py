@@ -152,7 +152,9 @@ def test_a_manager_makes_and_withdraws_a_link_on_the_study_s_page(open_page):
     expect(block.get_by_text("C0DE")).to_be_visible()
     assert steps.taken == 2
     expect(block.get_by_text("0 of 20 joined")).to_be_visible()
-    block.get_by_role("button", name="Withdraw Course 101").click()
+    block.get_by_text("Withdraw… Course 101").click()
+    expect(block.get_by_text("Nobody can join by this link any more.")).to_be_visible()
+    block.get_by_role("button", name="Withdraw").click()
     expect(block.get_by_text("withdrawn")).to_be_visible()
     expect(address).to_have_count(0)
 

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotation.core.choices import StudyKind
 from annotation.core.hidden_items import (
     PlannedItem,
     PlannedKind,
     Rates,
     ShownItem,
     due_repeat,
+    gap_of,
     left_repeats,
     plan_items,
 )
@@ -193,3 +195,7 @@ def test_at_the_end_repeats_come_that_keep_the_gap():
     assert left_repeats(done, gap=4) == [99]
     assert left_repeats(done, gap=2) == [99, 98]
     assert left_repeats(done, gap=5) == []
+
+
+def test_conversations_that_are_held_have_the_gap_of_pairs():
+    assert [gap_of(each) for each in StudyKind] == [10, 4, 10]

@@ -10,12 +10,15 @@ from annotation.core.choices import Order, Verdict
 from annotation.core.intervals import MIN_UNITS
 from annotation.core.quality import (
     Answered,
+    BrokenRule,
     PauseRule,
     QualityMeasure,
     UndefinedFigure,
     Yardstick,
+    broken_rules,
     chance_alike,
     figures_of,
+    is_right,
     measured,
     qualities,
     quality_of,
@@ -254,3 +257,23 @@ def test_the_parts_make_the_whole(answers):
         assert share.answers == sum(part.share(figure).answers for part in parts)
         assert (share.interval is None) is (share.answers < MIN_UNITS)
         assert not share.interval or 0 <= share.interval.low <= share.value <= 1
+
+
+def test_a_rule_is_broken_by_too_few_right_or_alike_or_too_many_fast():
+    gold, repeats, fast = QualityMeasure.GOLD, QualityMeasure.REPEATS, QualityMeasure.FAST
+    counts = {gold: (3, 6), repeats: (3, 6), fast: (3, 6)}
+    assert broken_rules(counts, {gold: 0.5, repeats: 0.5, fast: 0.5}, after=6) == ()
+    limits = {gold: 0.6, repeats: 0.6, fast: 0.4}
+    found = broken_rules(counts, limits, after=6)
+    assert found == tuple(BrokenRule(each, 3, 6, limit) for each, limit in limits.items())
+    assert {each.value for each in found} == {0.5}
+    assert broken_rules(counts, limits, after=7) == ()
+    assert broken_rules(counts, dict.fromkeys(limits), after=1) == ()
+    assert broken_rules({}, limits, after=1) == ()
+
+
+def test_a_score_near_the_gold_one_is_right():
+    assert is_right(4, 5)
+    assert not is_right(3, 5)
+    assert is_right(A, A)
+    assert not is_right(TIE, A)

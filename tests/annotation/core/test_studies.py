@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from annotation.core.choices import StudyKind
 from annotation.core.hidden_items import Rates
+from annotation.core.quality import BrokenRule, QualityMeasure
 from annotation.core.studies import (
     AnnotatorRow,
     HeldPhase,
@@ -120,6 +122,27 @@ def test_a_study_is_summed_over_its_annotators():
     assert [each.standing for each in found.stuck] == [AnnotatorStatus.SLOW, AnnotatorStatus.PAUSED]
     assert found.out_of_reach  # three are wanted for each item
     assert [each.standing for each in found.paused] == [AnnotatorStatus.PAUSED]
+
+
+def test_whoever_breaks_a_rule_needs_attention():
+    broken = (BrokenRule(QualityMeasure.FAST, 28, 30, 0.25),)
+    found = live(replace(person(AnnotatorStatus.FINISHED), broken=broken), person())
+    assert [each.standing for each in found.stuck] == [AnnotatorStatus.FINISHED]
+
+
+def test_closing_releases_codes_to_those_with_enough_answers():
+    found = replace(
+        live(
+            replace(person(done=5, left=0), paid=True),
+            replace(person(done=4), paid=True),
+            replace(person(done=9, paused=True), paid=True),
+            person(done=9),
+            replace(person(done=9, member=False), paid=True),
+        ),
+        completion_answers=5,
+    )
+    assert (len(found.members), found.unfinished, found.is_paid, found.codes) == (4, 3, True, 1)
+    assert (live(person()).is_paid, live(person()).codes) == (False, 0)
 
 
 def test_a_study_is_used_up_once_nobody_who_works_has_anything_left():

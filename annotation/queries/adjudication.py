@@ -307,13 +307,13 @@ def _is_in(part: QueuePart, tally: ValueCounts, decided: object) -> bool:
 def _resolved(
     question: AdjudicationQuestion,
 ) -> tuple[AdjudicationQuestion, DatasetOption | None, tuple[DatasetOption, ...]]:
-    options = dataset_options()
+    options = dataset_options(also=question.dataset)
     dataset = next((each for each in options if question.dataset in {"", each.slug}), None)
     if dataset is None:
         if question.dataset:
-            raise Refused(
-                "adjudication:unknown-queue", f"no answers in a dataset {question.dataset!r}"
-            )
+            raise Refused("adjudication:unknown-queue", f"no dataset {question.dataset!r}")
+        return question, None, options
+    if not dataset.kinds:
         return question, None, options
     kind = question.kind or dataset.kinds[0]
     if kind not in dataset.kinds:

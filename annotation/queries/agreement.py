@@ -59,8 +59,8 @@ class AgreementScope:
 
     Attributes:
         question: With everything filled in; None where no dataset has answers.
-        dataset: The dataset.
-        datasets: All with answers.
+        dataset: The dataset; without `kinds` where nobody answered.
+        datasets: All with answers, and the one asked for.
         scenarios: Number and name of the dataset's scenarios that have answers.
         models: The model pairs that have answers.
         names: Of the annotators, by number.
@@ -214,10 +214,10 @@ def _answered(scope: AgreementScope, answers: Answers, items: list[int]) -> list
 
 
 def _scope_and_answers(question: AgreementQuestion) -> tuple[AgreementScope, Answers | None]:
-    options = dataset_options()
+    options = dataset_options(also=question.dataset)
     dataset = _picked(options, question.dataset)
-    if dataset is None:
-        return AgreementScope(question, None, options), None
+    if dataset is None or not dataset.kinds:
+        return AgreementScope(question, dataset, options), None
     kind = question.kind or dataset.kinds[0]
     if kind not in dataset.kinds:
         raise Refused("agreement:unknown-choice", f"no {kind} in {dataset.slug}")
@@ -269,5 +269,5 @@ def _picked(options: Iterable[DatasetOption], slug: str) -> DatasetOption | None
         if slug in {"", option.slug}:
             return option
     if slug:
-        raise Refused("agreement:unknown-choice", f"no answers in a dataset {slug!r}")
+        raise Refused("agreement:unknown-choice", f"no dataset {slug!r}")
     return None

@@ -372,8 +372,8 @@ def _columns(rows: Iterable[Sequence[int]]) -> Answers:
     return Answers(*table.T)
 
 
-def dataset_options() -> tuple[DatasetOption, ...]:
-    """The datasets in which somebody answered, by name. One query."""
+def dataset_options(*, also: str = "") -> tuple[DatasetOption, ...]:
+    """The datasets in which somebody answered, by name, and the one named `also`. One query."""
     verdicts = PairwiseLabel.objects.filter(comparison__turn__session__dataset=OuterRef("pk"))
     of_turns = SatisfactionLabel.objects.filter(response__turn__session__dataset=OuterRef("pk"))
     of_sessions = SatisfactionLabel.objects.filter(session__dataset=OuterRef("pk"))
@@ -381,7 +381,7 @@ def dataset_options() -> tuple[DatasetOption, ...]:
         Dataset.objects.annotate(
             has_verdicts=Exists(verdicts), has_scores=Q(Exists(of_turns) | Exists(of_sessions))
         )
-        .filter(Q(has_verdicts=True) | Q(has_scores=True))
+        .filter(Q(has_verdicts=True) | Q(has_scores=True) | Q(slug=also))
         .order_by("name", "slug")
     )
     return tuple(

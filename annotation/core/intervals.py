@@ -33,6 +33,7 @@ MIN_UNITS: Final = 10
 of no other units than these, and over a single one every draw is the same."""
 MIN_EFFECTIVE_UNITS: Final = 6
 """Fewest effective units for an interval: below, one unit holds most of what is counted."""
+_HALF: Final = 0.5
 MOST_UNDEFINED: Final = 0.025
 """Share of draws that may leave a statistic undefined. Where more do, an end of the interval could
 lie among them: no percentile of the others says where."""
@@ -82,11 +83,13 @@ def missing_units(units: int, effective: float | None = None) -> int:
 class Units(NamedTuple):
     """The independent units (sessions, users) of a figure, and as how many equal ones they count.
 
-    Where one holds half of the rows, a hundred count as fewer than four.
+    Where one holds half of the rows, a hundred count as fewer than four. `largest` is the share of
+    the rows that the largest holds, 0 where it is not known.
     """
 
     number: int
     effective: float
+    largest: float = 0.0
 
     @classmethod
     def of(cls, totals: FloatArray, times: NDArray[np.int64] | None = None) -> Units:
@@ -98,7 +101,9 @@ class Units(NamedTuple):
         """
         alike = np.ones(len(totals), dtype=np.int64) if times is None else times
         number = int(alike[totals > 0].sum())
-        return cls(number, effective_units(totals, times) if number else 0.0)
+        if not number:
+            return cls(0, 0.0)
+        return cls(number, effective_units(totals, times), float(totals.max() / (alike @ totals)))
 
     @classmethod
     def of_rows(cls, keys: Iterable[Hashable]) -> Units:
@@ -141,7 +146,7 @@ class Units(NamedTuple):
     @property
     def one_holds_most(self) -> bool:
         """Whether they are uneven because one holds more than half of the rows."""
-        return self.uneven and self.effective < 2
+        return self.uneven and self.largest > _HALF
 
 
 def student_quantile(freedom: float, level: float = DEFAULT_LEVEL) -> float:

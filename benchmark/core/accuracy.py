@@ -24,7 +24,6 @@ from annotation.core.intervals import (
     Interval,
     Units,
     clustered_wilson,
-    effective_units,
     percentile_interval,
     wilson_of_spread,
 )
@@ -46,9 +45,8 @@ def units_of(rows: Floats, held: Sequence[int] = (1,)) -> Units:
         held: the columns of what a unit holds; where there are several, as of a difference, the
             one that is spread over the fewest counts.
     """
-    totals = [rows[:, column] for column in held]
-    least = [effective_units(each) if each.any() else 0.0 for each in totals]
-    return Units(len(rows), min(least))
+    least = min((Units.of(rows[:, column]) for column in held), key=lambda each: each.effective)
+    return least._replace(number=len(rows))
 
 
 def bootstrap_sums(

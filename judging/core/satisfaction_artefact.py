@@ -54,9 +54,11 @@ def manifest(held_out: HeldOut, settings: Settings, *, users: Sequence[str]) -> 
         users: their names.
     """
     below = sum(score < SATISFIED_FROM for score in held_out.gold)
+    users_held = Units.of_rows(held_out.users)
     return {
         "users": list(users),
-        "effective_users": Units.of_rows(held_out.users).effective,
+        "effective_users": users_held.effective,
+        "largest_user": users_held.largest,
         "turns": len(held_out.gold),
         "dissatisfied": below,
         "reasons": sum(reason is not None for reason in held_out.reasons),

@@ -72,6 +72,19 @@ def test_one_session_is_one(viewer):
     )
 
 
+def test_a_session_that_holds_most_of_the_verdicts_is_named(viewer):
+    stage, _ann = study()
+    told = stage.comparisons["Writing"]
+    for each in told[:14]:
+        Comparison.objects.filter(pk=each.pk).update(turn=told[0].turn)
+    cache.clear()
+    page = tight(viewer.get("/trust/"))
+    # 14 of 24 comparisons: 48^2 / (28^2 + 10 * 2^2) = 2.80 of eleven, 11 (6 / 2.80 - 1) = 12.6.
+    assert "One session holds most of the rows." in page
+    assert TOO_FEW.format(13) in page
+    assert "Yes:" not in page
+
+
 def test_a_base_judge_of_few_sessions_says_so_too(viewer):
     stage = Stage.make(size=4)
     ann = stage.rater("ann")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from annotation.core.intervals import Interval
+from annotation.core.intervals import Interval, Units
 from benchmark.core.metrics import Metric, MetricName, UndefinedMetric
 from benchmark.core.ranking import ModelRating, Ranking, Standing, WinRate
 from benchmark.core.report import ReportRow
@@ -108,7 +108,7 @@ def test_satisfaction_stands_calibrated_and_raw():
     figures = SimpleNamespace(
         users=4,
         turns=186,
-        missing=6,
+        units=Units.alike(4),
         metrics=(
             MetricRow(MetricName.PEARSON, sure, Metric(0.39)),
             MetricRow(MetricName.AUC, Metric(None, undefined=next(iter(UndefinedMetric))), sure),
@@ -117,7 +117,12 @@ def test_satisfaction_stands_calibrated_and_raw():
     lines = printed(satisfaction=figures)
     few = "too few users for intervals: about 6 more users needed"
     assert f"Satisfaction of 4 users in 186 turns ({few})" in lines
-    figures.missing = 0
+    figures.units = Units(30, 3.5)
+    uneven = "a few users hold most of the rows; too few users for intervals: about 22 more users"
+    assert f"Satisfaction of 4 users in 186 turns ({uneven} needed)" in printed(
+        satisfaction=figures
+    )
+    figures.units = Units.alike(10)
     many = printed(satisfaction=figures)
     assert "Satisfaction of 4 users in 186 turns (95 % intervals over users)" in many
     assert "correlation (Pearson) 0.41 [0.30, 0.50] 0.39" in lines

@@ -137,8 +137,10 @@ class LearnedVersionPage:
     @property
     def units(self) -> Units:
         """The training users; a model of before does not say as how many equal ones they count."""
-        number = len(self.model.manifest["users"])
-        return Units(number, self.model.manifest.get("effective_users", float(number)))
+        known = self.model.manifest
+        number = len(known["users"])
+        effective = known.get("effective_users", float(number))
+        return Units(number, effective, known.get("largest_user", 0.0))
 
     @property
     def settings(self) -> tuple[tuple[str, object], ...]:

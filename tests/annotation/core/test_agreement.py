@@ -117,7 +117,7 @@ def test_sessions_are_drawn_whole():
     together = SessionKinds.of(kinds, np.arange(500) // 10, number=2)
     assert (together.counts.tolist(), together.times.tolist()) == ([[10, 0], [0, 10]], [25, 25])
     assert together.items.tolist() == [250, 250]
-    assert together.holding(np.array([True, False])) == Units.alike(25)
+    assert together.holding(np.array([True, False])) == (25, 25, 1 / 25)
     fifty = SessionKinds.alone(np.array([25, 25]))
     of_sessions, of_items = (
         estimate([share], each, units=Units.alike(50), seed=3) for each in (together, fifty)

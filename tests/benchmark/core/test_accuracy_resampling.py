@@ -57,7 +57,7 @@ def test_a_unit_that_holds_most_of_either_share_leaves_no_interval_of_their_diff
     assert bootstrap_sums(rows, difference, seed=1) is not None
     rows[0, 2:] = 100.0
     # (29 * 2 + 100)^2 / (29 * 4 + 100^2) = 2.47 effective units of the second share.
-    assert units_of(rows, (1, 3)) == pytest.approx((30, 158**2 / 10116))
+    assert units_of(rows, (1, 3)) == pytest.approx((30, 158**2 / 10116, 100 / 158))
     assert bootstrap_sums(rows, difference, seed=1) is None
     assert np.isnan(drawn_values(rows, difference, seed=1, draws=3)).all()
 

@@ -182,9 +182,9 @@ def test_a_unit_that_holds_most_labels_is_said_and_has_no_interval():
     rows = JudgedRows(scores, labels, np.where(np.arange(120) < 40, 0, np.arange(120)))
     found = corrected(rows, is_random=True)
     # 60 labels, 40 of one unit: 60^2 / (40^2 + 20) = 2.22 effective units of 21.
-    assert found.corrected.units == pytest.approx((21, 3600 / 1620))
+    assert found.corrected.units == pytest.approx((21, 3600 / 1620, 2 / 3))
     assert found.human.interval is found.corrected.interval is None
-    assert found.corrected.units.uneven
+    assert found.corrected.units.one_holds_most
     # The judge's scores: 40 of 120 of one unit, 120^2 / (40^2 + 80) = 8.6.
     assert found.judge.interval is not None
 

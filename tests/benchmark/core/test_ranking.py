@@ -324,6 +324,15 @@ def test_a_win_rates_units_are_sessions():
     assert (rates["z"].value, rates["z"].interval) == (0.5, None)
 
 
+def test_of_300_battles_of_one_session_and_ten_others_a_win_rate_has_no_interval():
+    rows = [
+        VerdictCounts("x", "y", *((0, 1) if key % 3 else (1, 0)), session=0) for key in range(300)
+    ]
+    rows += [VerdictCounts("x", "y", 0, 1, session=key) for key in range(1, 11)]
+    # (300 + 10)^2 / (300^2 + 10) = 1.07 effective sessions of eleven.
+    assert {rate.interval for rate in win_rates(rows)} == {None}
+
+
 @given(outcomes)
 def test_win_rates_average_to_one_half_weighted_by_verdicts(rows):
     rates = win_rates(rows)

@@ -118,7 +118,7 @@ def test_a_version_shows_what_made_it_and_who_used_it(manager, dataset, django_a
     shown = tight(manager.get(VERSION_1))
     assert "0.125 … 0.875" in shown
     assert "bootstrap over users, 1000 draws, seed 42" in shown
-    model.manifest["effective_users"] = 1.5
+    model.manifest |= {"effective_users": 1.5, "largest_user": 0.8}
     model.save()
     shown = tight(manager.get(VERSION_1))
     assert "One user holds most of the rows. Too few users for intervals: about 30 more" in shown

@@ -22,6 +22,7 @@ from django.utils.http import parse_header_parameters
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.csrf import requires_csrf_token
 
+from annotation.services.disk import is_full
 from sensejudge_site.api_errors import shaped
 
 
@@ -224,6 +225,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
         # It may be a fault of ours after all, where the value was not sent: it is in the log.
         _log.error("Not to be stored: %s", request.path, exc_info=error)
         return bad_request(request, error)
+    if isinstance(error, OSError) and is_full(error):
+        sentence = gettext("The server's disk is full, so nothing was saved. Try again later.")
+        return _answer(request, HTTPStatus.INSUFFICIENT_STORAGE, shaped("disk_full", sentence))
     if is_unavailable(error):
         answer = _answer(
             request,

@@ -244,7 +244,23 @@ def _import_upload(
     initial = {"dataset": request.GET.get("dataset", "")}
     if request.method != "POST":
         return {"form": ImportForm(initial=initial, formats=formats)}
-    token, path = _kept_upload(request)
+    try:
+        token, path = _kept_upload(request)
+    except Refused as refused:
+        form = ImportForm(request.POST, request.FILES, formats=formats)
+        form.add_error("file", _(refused.text))
+        return {"form": form, "path": None}
+    return _import_kept(request, run, formats, token=token, path=path)
+
+
+def _import_kept(
+    request: SignedInRequest,
+    run: ImportFile,
+    formats: Mapping[str, Format],
+    *,
+    token: str,
+    path: Path | None,
+) -> dict[str, Any]:
     data = request.POST.copy()
     data["kept"] = token
     form = ImportForm(data, request.FILES or None, formats=formats, kept=token)
@@ -286,7 +302,11 @@ def _import_upload(
 
 
 def _kept_upload(request: SignedInRequest) -> tuple[str, Path | None]:
-    """The token and path of the file that is sent, or else of the one that was kept before."""
+    """The token and path of the file that is sent, or else of the one that was kept before.
+
+    Raises:
+        Refused: there is no room for the file that is sent.
+    """
     sent = request.FILES.get("file")
     token = keep(sent, request.user) if sent else request.POST.get("kept", "")
     try:

@@ -15,6 +15,20 @@ from judging.models import JudgeRun
 _USUAL = GenerationSettings()
 
 
+class NumberField(serializers.FloatField):
+    """A number; true and false, which Python takes for 1 and 0, are none."""
+
+    def to_internal_value(self, data: Any) -> float:
+        """The number.
+
+        Raises:
+            ValidationError: it is none.
+        """
+        if isinstance(data, bool):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
 class ReplayStartSerializer(serializers.Serializer[ReplayRequest]):
     """The fields of `manage.py replay`; an unknown one is a fault."""
 
@@ -28,7 +42,7 @@ class ReplayStartSerializer(serializers.Serializer[ReplayRequest]):
         allow_empty=False,
     )
     seed = serializers.IntegerField(default=DEFAULT_SEED, min_value=0, max_value=2**31 - 1)
-    temperature = serializers.FloatField(default=_USUAL.temperature, min_value=0, max_value=2)
+    temperature = NumberField(default=_USUAL.temperature, min_value=0, max_value=2)
     max_tokens = serializers.IntegerField(
         default=_USUAL.max_tokens, min_value=1, max_value=1_000_000
     )

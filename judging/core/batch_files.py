@@ -121,7 +121,7 @@ def _read_line(line: str, awaited: Collection[str]) -> Reply | BatchFailure:
 
 def _reply(key: str, response: Mapping[str, Any]) -> Reply | BatchFailure:
     status, body = response.get("status_code"), response.get("body")
-    if not isinstance(status, int):
+    if type(status) is not int:
         raise _FaultError(f"the response to {key} has no status_code")
     if status != _OK:
         problem = body.get("error", body) if isinstance(body, dict) else {"message": body}

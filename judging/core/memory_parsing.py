@@ -65,7 +65,7 @@ def memory_from_content(stored: Mapping[str, object]) -> Memory:
 
 def _statistics(stored: Mapping[str, object]) -> ScoreStatistics:
     sessions = _field(stored, "sessions")
-    if not isinstance(sessions, int):
+    if type(sessions) is not int:
         raise Refused("memory:unparseable", "sessions is not a number")
     scenarios: list[ScenarioScores] = []
     for item in _items(stored, "scenarios"):
@@ -79,7 +79,7 @@ def _counts(stored: Mapping[str, object]) -> tuple[int, ...]:
     counts = _field(stored, "counts")
     if not isinstance(counts, list) or len(counts) != LEVELS:
         raise Refused("memory:unparseable", f"counts is not a list of {LEVELS} numbers")
-    if not all(isinstance(count, int) and count >= 0 for count in counts):
+    if not all(type(count) is int and count >= 0 for count in counts):
         raise Refused("memory:unparseable", f"counts is not a list of {LEVELS} numbers")
     return tuple(counts)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -59,12 +60,28 @@ def read_sent(stored_type: Any, sent: object) -> tuple[Any, list[tuple[str, str,
     from pydantic import ValidationError
 
     try:
-        return _adapter(stored_type).validate_python(sent, extra="forbid"), []
+        value = _adapter(stored_type).validate_python(sent, extra="forbid")
+        reason = "Expected a number, not true or false."
+        return value, [(place, "number_type", reason) for place in _booleans(sent, value)]
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         return None, [
             (".".join(map(str, each["loc"])), each["type"], each["msg"]) for each in found
         ]
+
+
+def _booleans(sent: object, value: object, place: str = "") -> Iterator[str]:
+    """The places where true or false was taken for the number 1 or 0."""
+    if isinstance(sent, bool):
+        if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+            yield place
+    elif isinstance(sent, Mapping):
+        for name, inner in sent.items():
+            taken = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+            yield from _booleans(inner, taken, f"{place}.{name}".strip("."))
+    elif isinstance(sent, list | tuple) and isinstance(value, list | tuple):
+        for number, (inner, taken) in enumerate(zip(sent, value, strict=False)):
+            yield from _booleans(inner, taken, f"{place}.{number}".strip("."))
 
 
 def as_json(value: Any) -> Any:

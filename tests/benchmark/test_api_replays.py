@@ -63,6 +63,8 @@ def test_a_replay_is_started_joined_and_read(manager, dataset):
     [
         ({"candidates": []}, 400, "api:invalid"),
         ({"seed": -1}, 400, "api:invalid"),
+        ({"temperature": True}, 400, "api:invalid"),
+        ({"max_tokens": True}, 400, "api:invalid"),
         ({"evaluater": "lexical"}, 400, "api:invalid"),
         ({"contexts": ["whole"]}, 400, "api:invalid"),
         ({"items": "some"}, None, "replay:items"),

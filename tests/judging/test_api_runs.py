@@ -89,6 +89,20 @@ def test_a_test_run_applies_what_another_judge_selected(manager, ann):
     assert (run.kind, run.config["targets"]["sample"]) == ("TEST", 2)
 
 
+@pytest.mark.parametrize(
+    ("place", "sent", "code"),
+    [
+        ("draw", {"draw": True}, "number_type"),
+        ("budget", {"budget": True}, "decimal_type"),
+        ("targets.sample", {"targets": {"kind": "ALL", "sample": True}}, "number_type"),
+    ],
+)
+def test_true_is_no_number(manager, ann, place, sent, code):
+    asked = {"kind": "TEST", "dataset": "study", "judge": "lexical", "annotator": ann.username}
+    assert faults_of(send(manager, **asked, **sent)) == {(place, code)}
+    assert not JudgeRun.objects.exists()
+
+
 def test_drawn_preferences_rank(manager, ann):
     asked = {"kind": "TEST", "dataset": "study", "judge": "lexical", "annotator": ann.username}
     call_command("distil", "--dataset", "study", "--no-control", stdout=StringIO())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from django.test import Client
 from django.urls import URLResolver, get_resolver
 
 from annotation.models import Role
+from annotation.services.disk import is_full
 from sensejudge_site.middleware import is_unavailable, is_unstorable
 from tests.factory import make_run, make_user
 
@@ -78,6 +80,16 @@ class TestDatabaseAway:
         answer = visitor.get("/api/v1/labels/")
         assert answer.status_code == 503
         assert answer.json()["code"] == "api:unavailable"
+
+    @pytest.mark.parametrize("path", ["/studies/", "/api/v1/labels/"])
+    def test_a_full_disk_is_said(self, visitor, monkeypatch, path):
+        def fails(*_args):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("django.test.client.ClientHandler.resolve_request", fails)
+        answer = visitor.get(path)
+        assert answer.status_code == 507
+        assert "disk is full" in answer.content.decode().replace("&#x27;", "'")
 
     def test_our_own_faults_stay_faults(self, visitor, monkeypatch):
         monkeypatch.setattr("annotation.api.views.Dataset.objects", None)
@@ -164,3 +176,19 @@ class TestUnstorable:
         sent = base64.b64encode(b"a\x00b:password").decode()
         answer = client.post("/api/v1/token/", headers={"Authorization": f"Basic {sent}"})
         assert answer.status_code in {400, 401, 403}
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        (raised(OperationalError, psycopg.errors.DiskFull()), True),
+        (raised(OperationalError, psycopg.errors.AdminShutdown()), False),
+        (raised(OperationalError, of_sqlite(sqlite3.SQLITE_FULL)), True),
+        (raised(OperationalError, of_sqlite(sqlite3.SQLITE_BUSY)), False),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), True),
+        (OSError(errno.EACCES, "Permission denied"), False),
+        (None, False),
+    ],
+)
+def test_what_means_that_a_disk_is_full(error, full):
+    assert is_full(error) is full

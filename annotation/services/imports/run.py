@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
+from django.db import OperationalError
 
 from annotation.core.formats.detect import AUTO, FORMATS, Format, open_records
 from annotation.core.formats.fields import Notes
@@ -19,6 +20,7 @@ from annotation.core.formats.records import DatasetRecord, Fault, FaultLog, Row,
 from annotation.core.formats.user_lists import only_of
 from annotation.core.refusals import Refused, gettext_noop
 from annotation.models import Dataset, User
+from annotation.services.disk import is_full
 from annotation.services.imports.labels import ImportPeople, Places, names_in
 from annotation.services.imports.merge import Merger
 from annotation.services.imports.publishing import ImportTarget, publish
@@ -131,9 +133,41 @@ def import_records(
 
     Raises:
         Refused: nothing to read is there; no such format, or `auto` cannot tell; the short name is
-            none; others kept writing into the dataset.
+            none; others kept writing into the dataset; the disk is full.
     """
     _check_slug(dataset_slug)
+    try:
+        return _import(
+            path,
+            dataset_slug,
+            now=now,
+            format_name=format_name,
+            only_users=only_users,
+            dry_run=dry_run,
+            actor=actor,
+            progress=progress,
+            formats=formats,
+            beside=beside,
+        )
+    except (OSError, OperationalError) as error:
+        if is_full(error):
+            raise Refused("import:disk-full", f"{path.name}: {error}") from error
+        raise
+
+
+def _import(
+    path: Path,
+    dataset_slug: str,
+    *,
+    now: datetime,
+    format_name: str,
+    only_users: frozenset[str] | None,
+    dry_run: bool,
+    actor: User | None,
+    progress: Progress,
+    formats: Mapping[str, Format],
+    beside: Callable[[], Beside] | None,
+) -> ImportReport:
     for attempt in range(1, _ATTEMPTS + 1):
         with Staging() as staging:
             chosen, rows = open_records(path, format_name, formats)

@@ -15,6 +15,7 @@ from django.core.files import File
 
 from annotation.core.refusals import Refused
 from annotation.models import User
+from annotation.services.disk import is_full
 
 _KEPT_SECONDS: Final = 24 * 60 * 60
 _KEPT_BESIDE: Final = 3
@@ -29,20 +30,25 @@ def keep(upload: File[Any], owner: User) -> str:
     Its folder has a name of ours, and of its own name only harmless characters are left, which are
     those of annotators' names, as a file may be named after one, and the brackets of a copy's
     number. Of an owner's older uploads the newest are kept.
+
+    Raises:
+        Refused: the disk is full.
     """
     token = secrets.token_hex(16)
-    folder = _folder(token, owner)
-    folder.parent.mkdir(mode=0o700, exist_ok=True)
-    _clear_old(folder.parent)
-    _clear_surplus(folder.parent, owner)
-    folder.mkdir()
     name = re.sub(r"[^\w.@+: ()-]", "_", Path(upload.name or "").name).lstrip(".")
+    folder = _folder(token, owner)
     try:
+        folder.parent.mkdir(mode=0o700, exist_ok=True)
+        _clear_old(folder.parent)
+        _clear_surplus(folder.parent, owner)
+        folder.mkdir()
         with (folder / (name[-_NAME_CHARS:] or "upload")).open("wb") as file:
             for chunk in upload.chunks():
                 file.write(chunk)
-    except BaseException:
+    except BaseException as error:
         forget(token, owner)
+        if is_full(error):
+            raise Refused("import:disk-full") from error
         raise
     return token
 

@@ -89,6 +89,10 @@ def test_a_request_that_failed_says_how(text, failure):
             f"no reply to {'e' * 64} is awaited: it is stored, or belongs to another run",
         ),
         (line(), f"no response and no error for {KEY}"),
+        (
+            line(response={"status_code": True, "body": completion()}),
+            f"the response to {KEY} has no status_code",
+        ),
         (line(response={"body": completion()}), f"the response to {KEY} has no status_code"),
         (
             line(response={"status_code": 200, "body": {"choices": []}}),

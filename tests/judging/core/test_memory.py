@@ -213,6 +213,8 @@ def test_stored_citations_are_kept_whatever_they_name():
         ("statistics", {"counts": [0] * 5, "scenarios": []}, "sessions is missing"),
         ("statistics", {"counts": [0] * 5, "scenarios": [], "sessions": "2"}, "not a number"),
         ("statistics", {"counts": [0] * 5, "scenarios": ["x"], "sessions": 1}, "not an object"),
+        ("statistics", {"counts": [0] * 5, "scenarios": [], "sessions": True}, "not a number"),
+        ("statistics", {"counts": [True] * 5, "scenarios": [], "sessions": 1}, "counts is not"),
         ("statistics", {"counts": [0] * 4, "scenarios": [], "sessions": 1}, "counts is not"),
         ("statistics", {"counts": [-1] * 5, "scenarios": [], "sessions": 1}, "counts is not"),
     ],

@@ -188,7 +188,8 @@ def test_several_annotators_stand_apart_and_together(study):
     run = start(plan_ablation(AblationRequest(dataset, both, Vary.PREFERENCES, ["lexical"])))
     run_to_end(run.pk, opener=opener_of(FakeJudge()))
     rows = ablation_of(run.pk).rows
-    assert [row.annotator for row in rows] == ["ann"] * 5 + ["bea"] * 5 + [""] * 5
+    # The vote has a row of its own where it stands in: nothing could be learned of bea.
+    assert [row.annotator for row in rows] == ["ann"] * 5 + ["bea"] * 4 + [""] * 4
     ann, bea, both_of_them = (
         next(row for row in rows if (row.annotator, row.variant) == (name, "selected"))
         for name in ("ann", "bea", "")
@@ -304,17 +305,13 @@ def command(**options):
 
 def test_the_command_prints_a_table_or_json():
     dataset, _rater = make_study(comparisons=24)
-    for response in Response.objects.all():
-        Response.objects.filter(pk=response.pk).update(text=f"{response.text} {response.pk}")
+    for response in Response.objects.all():  # the embedded judge by itself likes what is longer
+        text = "Short." if "long" in response.text else "A long and thorough answer."
+        Response.objects.filter(pk=response.pk).update(text=f"{text} {response.pk}")
     options = {"dataset": dataset.slug, "vary": "preferences"}
     told = json.loads(command(**options, json=True))
-    assert [row["variant"] for row in told["rows"]] == [
-        "none",
-        "all pairs",
-        "aggregate",
-        "selected",
-        "stack",
-    ]
+    told_of = ["none", "all pairs", "aggregate", "selected", "stack"]
+    assert [row["variant"] for row in told["rows"]] == told_of
     assert all(0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1 for row in told["rows"])
     assert "selected" in command(**options)
 

@@ -380,7 +380,7 @@ def test_more_sets_than_a_statement_may_name_decide_alike(viewer, monkeypatch):
 
 
 def test_another_s_judge_is_read_as_in_their_own_run(viewer):
-    stage, ann, _run = study()
+    stage, ann, run = study()
     bea = stage.rater("bea")
     stage.label(bea, "A" * 12)
     theirs = stage.tested(bea, stage.distilled(bea), base="A" * 12, selected="A" * 9 + "BBB")
@@ -389,6 +389,8 @@ def test_another_s_judge_is_read_as_in_their_own_run(viewer):
     (plan,) = theirs.config["scenarios"]
     theirs.config |= {"mode": "PAPER", "scenarios": [plan | {"inverted": True}]}
     theirs.save()
+    run.config |= {"mode": "PAPER"}  # what is not in the same mode is not heard
+    run.save()
     cache.clear()  # no run that is over changes
     assert rows_of(viewer, ann)[0]["Preferences of bea"].value == 0.75
 

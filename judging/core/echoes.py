@@ -145,14 +145,14 @@ def _is_echoed(statement: Any, form: Mapping[str, object], asked: str) -> bool:
     )
 
 
-def turn_said(reply: str, *, form: ReplyForm, asked: str) -> TurnReply:
+def turn_said(reply: str, *, form: ReplyForm, asked: str, judged: str = "") -> TurnReply:
     """See `structured.parse_turn`.
 
     Raises:
         Refused: `score:echo` where the analysis says nothing or is the form's;
             `score:unparseable`.
     """
-    turn = parse_turn(reply, form)
+    turn = parse_turn(reply, form, judged=judged)
     # The prompts list the reasons: an analysis that names them says what decided.
     beside = _REASONS.sub(". ", turn.analysis)
     names_reasons = beside != turn.analysis and not _repeats(beside, _question(asked))

@@ -4,7 +4,7 @@ A turn score needs `classification` 1-5, `reason` and `analysis` (seed 003, appe
 Reasoning, code fences, curly quotes, numbers written as text and a cut-off end are repaired, as the
 released code does; so are Chinese keys and punctuation. A score out of range or a missing field is
 never filled in, and a reply that contradicts itself has no score. Of several answers in one reply
-the last stands, with no fall-back to an earlier one.
+the last counts, with no fall-back to an earlier one; an answer that is only quoted does not.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Final, cast
 from annotation.core.choices import SATISFIED_FROM, Reason, Verdict, is_satisfied
 from annotation.core.refusals import Refused
 from judging.core.calibration import HIGHEST, LOWEST
+from judging.core.quotes import blank_quotes, blank_spans
 
 LOWEST_GRADE: Final = 1
 HIGHEST_GRADE: Final = 10
@@ -55,7 +56,7 @@ def compare_scores(first: float, second: float) -> Verdict:
 
 
 def _last_mark(text: str) -> str | None:
-    stripped = [str(mark).strip() for mark in _MARK.findall(text)]
+    stripped = [str(mark).strip() for mark in _MARK.findall(blank_quotes(text))]
     marks = [mark for mark in stripped if len(mark) <= _LONGEST_MARK]
     return marks[-1].translate(_WIDE) if marks else None
 
@@ -151,8 +152,6 @@ REASON_WORDS: Final[dict[str, Reason]] = {
 
 _THINKING_END: Final = "</think>"
 _THINKING_START: Final = "<think>"
-_FENCE: Final = "```"
-_OPENING_FENCE: Final = re.compile(r"\s*+```[A-Za-z]*+\s*+")
 _STRAIGHT: Final = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "｛": "{", "｝": "}"}
 )
@@ -176,17 +175,23 @@ _REST: Final = r"""["'](.*)"""
 _TAIL_REVERSED: Final = re.compile(r"""\s*+(?:```)?+[\s,，}\]]*+["']?+""")
 
 
-def parse_turn(text: str, form: ReplyForm = PLAIN) -> TurnReply:
-    """Read a score of a turn, or of a session.
+def parse_turn(text: str, form: ReplyForm = PLAIN, *, judged: str = "") -> TurnReply:
+    """Reads a score of a turn, or of a session.
+
+    Args:
+        text: the reply.
+        form: the fields that were asked for.
+        judged: the texts that the judge was shown; see `stated`.
 
     Raises:
         Refused: no answer, a score outside 1-5, a field missing, or a contradiction.
     """
-    answer = without_reasoning(text)
+    reply = without_reasoning(text)
+    answer = stated(reply, key=form.anchor, judged=judged)
     found, rest = _last(answer, key=form.anchor)
     if found is None or _pattern(form.anchor).search(rest):
         return _from_fields(_loose_fields(answer, form), form, Repair.FIELDS)
-    return _from_fields(found, form, Repair.NONE if _is_bare(answer) else Repair.UNWRAPPED)
+    return _from_fields(found, form, Repair.NONE if _is_bare(reply) else Repair.UNWRAPPED)
 
 
 def without_reasoning(text: str) -> str:
@@ -196,13 +201,34 @@ def without_reasoning(text: str) -> str:
     return answer.partition(_THINKING_START)[0]
 
 
-def last_object(text: str, *, key: str) -> dict[str, object] | None:
-    """The last complete JSON object of a reply that has `key`; None where there is none.
+def stated(text: str, *, key: str, judged: str = "") -> str:
+    """Blanks what a reply only quotes, byte for byte.
 
-    Code fences and text around it do not matter. Only where nothing reads as it stands are curly
-    quotes taken for straight ones: within a text they are ordinary characters.
+    That are block quotes, JSON objects that stand in the judged texts too, and code blocks if `key`
+    is named outside of them: many models set their answer in one.
     """
-    return _last(text, key=key)[0]
+    plain = blank_quotes(text, code=False)
+    outside = blank_quotes(text)
+    answer = outside if _pattern(key).search(outside.translate(_STRAIGHT)) else plain
+    repeated = {_written(judged, each) for each in _objects(judged) if key in each[0]}
+    spans = [each[1:] for each in _objects(answer) if _written(answer, each) in repeated]
+    return blank_spans(answer, spans)
+
+
+def _written(text: str, found: tuple[dict[str, object], int, int]) -> str:
+    """An object's text without white space."""
+    _value, start, end = found
+    return "".join(text[start:end].split())
+
+
+def last_object(text: str, *, key: str) -> dict[str, object] | None:
+    """Returns the last complete JSON object with `key` that a reply states, or None.
+
+    Code fences and text around it do not matter, quotes do not count (see `stated`). Only if
+    nothing reads as it is are curly quotes taken for straight ones: within a text they are ordinary
+    characters.
+    """
+    return _last(stated(text, key=key), key=key)[0]
 
 
 def normalise_reason(score: int, reason: str) -> Reason | None:
@@ -216,7 +242,7 @@ def normalise_reason(score: int, reason: str) -> Reason | None:
 def _last(text: str, *, key: str) -> tuple[dict[str, object] | None, str]:
     """The last complete object with `key`, and what follows it with its quotes straight."""
     for candidate in (text, text.translate(_STRAIGHT), _renamed(text)):
-        objects = [(found, end) for found, end in _objects(candidate) if key in found]
+        objects = [(found, end) for found, _start, end in _objects(candidate) if key in found]
         if objects:
             found, end = objects[-1]
             return found, candidate[end:].translate(_STRAIGHT)
@@ -236,13 +262,13 @@ _MOST_READINGS: Final = 16
 """Of the length of a reply, in objects that turn out to be none: more is given up."""
 
 
-def _objects(text: str) -> list[tuple[dict[str, object], int]]:
-    """Every complete top-level JSON object with its end, in order; none of a hostile text.
+def _objects(text: str) -> list[tuple[dict[str, object], int, int]]:
+    """Every complete top-level JSON object with start and end, in order; none of a hostile text.
 
     A text that opens object within object and closes none would be read once for each.
     """
     decoder = json.JSONDecoder(strict=False)
-    found: list[tuple[dict[str, object], int]] = []
+    found: list[tuple[dict[str, object], int, int]] = []
     allowance = _MOST_READINGS * len(text)
     opened = _OPENED.search(text)
     while opened:
@@ -255,7 +281,7 @@ def _objects(text: str) -> list[tuple[dict[str, object], int]]:
                 return []
             end = start + 1
         else:
-            found.append((value, end))
+            found.append((value, start, end))
         opened = _OPENED.search(text, end)
     return found
 
@@ -289,7 +315,7 @@ def _loose_fields(answer: str, form: ReplyForm) -> dict[str, object]:
 
     A field is looked for after the one that makes an answer, then before it.
     """
-    plain = _unfenced(answer.translate(_STRAIGHT))
+    plain = answer.translate(_STRAIGHT)
     starts = [match.start() for match in _pattern(form.anchor).finditer(plain)]
     if not starts:
         raise Refused("score:unparseable", f"the reply names no {form.anchor}")
@@ -307,14 +333,6 @@ def _loose_fields(answer: str, form: ReplyForm) -> dict[str, object]:
         tail = _TAIL_REVERSED.match(backwards)
         fields["analysis"] = backwards[tail.end() if tail else 0 :][::-1]
     return fields
-
-
-def _unfenced(text: str) -> str:
-    """The text without the code fence around it, or half of one."""
-    if opening := _OPENING_FENCE.match(text):
-        text = text[opening.end() :]
-    closed = text.rstrip()
-    return closed.removesuffix(_FENCE).rstrip() if closed.endswith(_FENCE) else text
 
 
 def _from_fields(fields: dict[str, object], form: ReplyForm, repair: Repair) -> TurnReply:

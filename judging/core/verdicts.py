@@ -15,6 +15,7 @@ from typing import Final
 
 from annotation.core.choices import LabelledEnum, Verdict
 from annotation.core.refusals import gettext_noop
+from judging.core.quotes import blank_quotes
 
 UNPARSEABLE: Final = "verdict:unparseable"
 """The error code of a reply that carries no verdict."""
@@ -47,8 +48,9 @@ def parse_strict(text: str) -> Verdict | None:
     After the phrase only white space, colons, emphasis, quotes, brackets and backticks may
     stand before "Response A" (or 回应, 回复, 回答), and the rest of that sentence may name no
     other letter. Nothing earlier is consulted: a judge that changed its mind and stopped
-    half-way has not decided.
+    half-way has not decided. What it only quotes is no verdict (see `blank_quotes`).
     """
+    text = blank_quotes(text)
     phrases = list(_PHRASE.finditer(text))
     if not phrases:
         return None

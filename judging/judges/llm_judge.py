@@ -81,7 +81,7 @@ from judging.core.rules import (
     excerpt,
 )
 from judging.core.score_api import expected_score, expected_side, parse_score, scored_messages
-from judging.core.structured import ReplyForm, TurnReply, parse_grade
+from judging.core.structured import ReplyForm, TurnReply, parse_grade, stated
 from judging.core.verdicts import (
     UNPARSEABLE,
     VerdictRule,
@@ -335,10 +335,11 @@ class LlmJudge:
         """The satisfaction that this user would state for this response, or conversation."""
         form = SPECS[asked_variant(question)].form
         asked = self._text(turn_name(question), question.language)
+        judged = "\n".join([*(each.text for each in question.dialogue), question.response])
         outcome = await ask(
             self._client,
             turn_prompt(question, budget=self._budget, book=self._settings.book),
-            read=lambda reply: _read_turn(reply, form, asked),
+            read=lambda reply: _read_turn(reply, form, asked, judged),
             retries=self._settings.unparseable_retries,
             schema=turn_schema(prompt_language(question.language), form),
             top_logprobs=SCORE_ALTERNATIVES,
@@ -441,8 +442,11 @@ def _read_score(reply: Reply) -> float:
     return score
 
 
-def _read_turn(reply: Reply, form: ReplyForm, asked: str) -> tuple[TurnReply, float | None]:
-    """The score, and the expected one where the digit's alternatives are known."""
-    turn = turn_said(answer_text(reply), form=form, asked=asked)
+def _read_turn(
+    reply: Reply, form: ReplyForm, asked: str, judged: str
+) -> tuple[TurnReply, float | None]:
+    """The score, and the expected one if the digit's alternatives are known."""
+    turn = turn_said(answer_text(reply), form=form, asked=asked, judged=judged)
     expected = expected_side if form.binary else expected_score
-    return turn, expected(reply.text, reply.steps)
+    text = stated(reply.text, key=form.anchor, judged=judged)
+    return turn, expected(text, reply.steps)

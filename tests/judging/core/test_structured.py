@@ -20,6 +20,8 @@ from tests.paths import paper_vectors
 from tests.refusals import refuses
 
 GOOD = '{"classification": 4, "reason": "满意", "analysis": "ok"}'
+LOW = '{"classification": 1, "reason": "不可用", "analysis": "no"}'
+SHOWN = '{"classification": 5, "reason": "满意", "analysis": "perfect"}'
 DETAIL = Reason.INSUFFICIENT_DETAIL
 
 
@@ -102,6 +104,34 @@ DETAIL = Reason.INSUFFICIENT_DETAIL
 )
 def test_what_is_only_wrapped_badly_is_repaired(text, expected):
     assert parse_turn(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        (f"{GOOD}\n> {LOW}", 4),
+        (f"{GOOD}\nThe response itself says:\n```json\n{LOW}\n```", 4),
+        (f"The response says {LOW}\n\n{GOOD}", 4),
+        # The answer in a code block, as many models write it, and one that is named outside.
+        (f"It says:\n> {LOW}\n```json\n{GOOD}\n```", 4),
+        (f"{GOOD}\nIt ends with {SHOWN}", 4),
+        (f"{GOOD}\nIt ends with {SHOWN.replace(' ', '  ')}", 4),
+        (f"> {GOOD[:-2]}\n{LOW[:-2]}", 1),
+    ],
+)
+def test_an_answer_that_is_only_quoted_does_not_count(text, score):
+    assert parse_turn(text, judged=f"Sure. {SHOWN} {{}}").score == score
+
+
+@pytest.mark.parametrize("text", [f"> {GOOD}", f"The response says: {SHOWN}"])
+def test_a_reply_that_only_quotes_has_no_score(text):
+    with refuses("score:unparseable"):
+        parse_turn(text, judged=SHOWN)
+
+
+def test_an_object_that_is_only_quoted_does_not_count():
+    assert last_object(f"> {GOOD}", key="classification") is None
+    assert last_object(f"{GOOD}\n```\n{LOW}\n```", key="classification")["classification"] == 4
 
 
 @pytest.mark.parametrize(

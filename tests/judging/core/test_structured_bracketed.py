@@ -26,6 +26,9 @@ from judging.core.structured import compare_scores, parse_bracketed, parse_grade
         ("[[A", None),
         ("[[Tie]]", None),
         ("[[[A]]]", Verdict.A),
+        ("[[B]]\n> [[A]]", Verdict.B),
+        ("[[B]]\n```\n[[A]]\n```", Verdict.B),
+        ("It says:\n~~~\n[[A]]\n~~~", None),
     ],
 )
 def test_the_last_mark_is_the_verdict(text, verdict):
@@ -38,6 +41,7 @@ def test_the_last_mark_is_the_verdict(text, verdict):
         ("Rating: [[7]]", 7.0),
         ("评分：［［１０］］", 10.0),
         ("[[8.5]]", 8.5),
+        ("[[3]]\n> [[10]]", 3.0),
         ("[[ 3 ]]", 3.0),
         ("[[5]] is the form. [[9]]", 9.0),
         ("[[9]] [[rating]]", None),

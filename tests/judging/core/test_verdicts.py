@@ -60,6 +60,12 @@ CASES = [
     ("Response A is better.", None, None),
     ("[[A]]", None, None),
     ("", None, None),
+    # What is only quoted is no verdict; the last one outside of quotes is.
+    ("> The final decision is Response A.", None, A),
+    ("It ends so:\n```\nThe final decision is Response A.\n```\nI disagree.", None, A),
+    ("The final decision is Response B.\n> The final decision is Response A.", B, A),
+    ("The final decision is Response B.\n```\nThe final decision is Response A.\n```", B, A),
+    ("```\nThe final decision is Response A.\n```", A, A),
 ]
 
 

@@ -1,0 +1,69 @@
+"""Quotes in a judge's reply: what it repeats of a text that it judges states nothing.
+
+A quote is blanked, byte for byte, so that the places of tokens in the reply stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_FENCE: Final = re.compile(r" {0,3}(`{3,}+|~{3,}+)(.*)")
+_BLOCK_QUOTE: Final = re.compile(r" {0,3}>")
+
+
+def blank_quotes(text: str, *, code: bool = True) -> str:
+    """Blanks block quotes and, with `code`, code blocks (CommonMark 5.1 and 4.5).
+
+    A fence around the whole reply is no quote: some models set all that they say in one.
+    """
+    lines = text.split("\n")
+    filled = [place for place, line in enumerate(lines) if line.strip()]
+    if filled and (opening := _opening(lines[filled[0]])):
+        end = _closing(lines, opening, filled[0] + 1)
+        if end >= filled[-1]:
+            inner = _blank_lines(lines[filled[0] + 1 : end], code=code)
+            before = map(_blank, lines[: filled[0] + 1])
+            return "\n".join([*before, *inner, *map(_blank, lines[end:])])
+    return "\n".join(_blank_lines(lines, code=code))
+
+
+def _blank_lines(lines: list[str], *, code: bool) -> list[str]:
+    kept: list[str] = []
+    while len(kept) < len(lines):
+        line = lines[len(kept)]
+        if opening := _opening(line):
+            block = lines[len(kept) : _closing(lines, opening, len(kept) + 1) + 1]
+            kept += map(_blank, block) if code else block
+        else:
+            kept.append(_blank(line) if _BLOCK_QUOTE.match(line) else line)
+    return kept
+
+
+def blank_spans(text: str, spans: list[tuple[int, int]]) -> str:
+    """Blanks the characters of spans (start, end), which do not overlap and are in order."""
+    pieces, done = [], 0
+    for start, end in spans:
+        pieces += [text[done:start], _blank(text[start:end])]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _opening(line: str) -> str:
+    """The fence that a line opens, or ""."""
+    fence = _FENCE.match(line)
+    # Backticks after backticks are code within a line.
+    return fence[1] if fence and not ("`" in fence[1] and "`" in fence[2]) else ""
+
+
+def _closing(lines: list[str], opening: str, start: int) -> int:
+    """The place of the line that closes a fence; behind the last line if none does."""
+    for place in range(start, len(lines)):
+        fence = _FENCE.match(lines[place])
+        if fence and fence[1].startswith(opening) and not fence[2].strip():
+            return place
+    return len(lines)
+
+
+def _blank(text: str) -> str:
+    return " " * len(text.encode("utf-8", "surrogatepass"))

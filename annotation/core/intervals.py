@@ -155,7 +155,11 @@ def student_quantile(freedom: float, level: float = DEFAULT_LEVEL) -> float:
     Fisher's expansion about the normal quantile (Abramowitz and Stegun, 26.7.5): within .0005 from
     five degrees of freedom on, whole or not, without the seconds that scipy.stats takes to import.
     """
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    return student_of_normal(NormalDist().inv_cdf((1 + level) / 2), freedom)
+
+
+def student_of_normal(z: float, freedom: float) -> float:
+    """The quantile of Student's t beyond which lies as much as beyond z of the normal."""
     terms = (
         (z**3 + z) / 4,
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,

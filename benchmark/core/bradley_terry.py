@@ -17,20 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.core.choices import Verdict
-from annotation.core.intervals import MIN_UNITS
+from annotation.core.intervals import Units
+from benchmark.core.rank_sets import SCALE, Bools, Floats, Integers, Sample
 from judging.core.formats.battles import BattleTable
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 Counts = NDArray[np.integer[Any]]
 
-SCALE: Final = float(400 / np.log(10))
-"""Rating points per unit of natural log-odds: 400 points are odds of ten to one."""
-
 CENTRE: Final = 1000.0
-SAME: Final = 1e-6
-"""Ratings closer than this many points share a rank."""
+PRIOR: Final = 0.25
+"""Precision of each rating before any verdict: a standard deviation of 2 in natural log-odds, about
+350 rating points, so that one comparison in which nobody lost yet does not settle a pair."""
 
 _CONVERGED: Final = 1e-10  # largest Newton step, in natural log-odds
 _STEPS: Final = 100
@@ -269,6 +265,20 @@ class OutcomeCells:
             np.add.at(found[1], (block, models[cell]), first + second)
         return found
 
+    def units_among(self, models: Sequence[int]) -> Units:
+        """Returns the sessions by their comparisons between these models."""
+        return self._units(np.isin(self.first, models) & np.isin(self.second, models))
+
+    def units_of(self, model: int) -> Units:
+        """Returns the sessions by their comparisons of this model."""
+        return self._units((self.first == model) | (self.second == model))
+
+    def _units(self, is_counted: Bools) -> Units:
+        block, cell, times = self.sessions.block, self.sessions.cell, self.sessions.times
+        counts = self.sessions.counts
+        totals = np.bincount(block, weights=times * is_counted[cell], minlength=len(counts))
+        return Units.of(totals.astype(np.float64), counts)
+
     def comparisons(self) -> Integers:
         """How many comparisons each model stands in."""
         seen = np.zeros(len(self.models), dtype=np.int64)
@@ -345,50 +355,17 @@ def ratings_on_scale(wins: Floats, zero: int | None) -> Floats:
     return CENTRE + SCALE * logits
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Bootstrap draws x rated models: between what each rating lies, which is one number mostly.
-
-    A model that never loses to those whom a draw can rate has inf there, one that never wins -inf.
-    Where a draw says nothing of a model `lowest` is -inf and `highest` inf. `bounded` draws have
-    finite ratings alone. A draw holds `sessions`. `models` names the columns, where somebody needs
-    them.
-    """
-
-    lowest: Floats
-    highest: Floats
-    bounded: int
-    sessions: int
-    models: tuple[str, ...] = ()
-
-    def ranks(self) -> tuple[Integers, Integers]:
-        """Draws x models: the best and the worst rank, 1 the best.
-
-        Of equal ratings each may be the first or the last: a draw in which two models won as often
-        puts neither ahead.
-        """
-        low, high = self.lowest, self.highest
-        ahead = low[:, None, :] > high[:, :, None] + SAME
-        equal = (low[:, None, :] >= low[:, :, None] - SAME) & (
-            high[:, None, :] >= high[:, :, None] - SAME
-        )
-        before = (high[:, None, :] > low[:, :, None] + SAME) | equal
-        own = np.eye(low.shape[1], dtype=bool)
-        return ahead.sum(axis=2) + 1, (before & ~own).sum(axis=2) + 1
-
-
 def bootstrap_ratings(
     tally: OutcomeCells, core: Sequence[int], zero: int | None, *, draws: int, seed: int
 ) -> Sample:
-    """Ratings of the core in `draws` resamples of the sessions; none for fewer than MIN_UNITS."""
+    """Ratings of the core in `draws` resamples of the sessions; none if these are too few."""
     rng = np.random.default_rng(seed)
-    sessions = tally.sessions
-    total = int(sessions.counts.sum())
+    sessions, units = tally.sessions, tally.units_among(core)
     width = max(1, len(tally.models) ** 2, len(sessions.counts) // _NARROW)
-    lowest = [np.zeros((0, len(core)))]
-    highest = [np.zeros((0, len(core)))]
+    none = np.zeros((0, len(core)))
+    parts = [(none, none, none)]
     bounded_draws = 0
-    left = draws if len(core) > 1 and total >= MIN_UNITS else 0
+    left = 0 if units.few else draws
     rated = np.ix_(core, core)
     centres = ratings_on_scale(tally.wins[rated][None], zero)[0] if left else np.zeros(0)
     while left:
@@ -402,9 +379,23 @@ def bootstrap_ratings(
         apart = partly_rated(
             wins[~bounded], chains[~bounded], zero, tally.comparisons()[list(core)], centres
         )
-        for kept, partly in ((lowest, apart[0]), (highest, apart[1])):
-            kept += [ratings, partly]
-    return Sample(np.concatenate(lowest), np.concatenate(highest), bounded_draws, total)
+        parts += [(ratings, ratings, ratings), (*apart, weakly_rated(wins[~bounded]))]
+    games = tally.wins[rated]
+    return Sample.of(parts, bounded_draws, units, games + games.T)
+
+
+def weakly_rated(wins: Floats) -> Floats:
+    """Returns finite ratings of draws in which a model never won or never lost, by a weak prior.
+
+    Their mean is 0. A model is nan outside the largest group that comparisons link, whoever won.
+
+    Args:
+        wins: draws x models x models.
+    """
+    linked = chains_of_wins(wins + wins.transpose(0, 2, 1) > 0)
+    largest = linked.sum(axis=2).argmax(axis=1)
+    points = SCALE * fit_log_odds(wins, prior=PRIOR)
+    return np.where(linked[np.arange(len(wins)), largest], points, np.nan)
 
 
 def partly_rated(

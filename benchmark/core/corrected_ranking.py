@@ -17,19 +17,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.core.intervals import DEFAULT_LEVEL, MIN_UNITS, tails
+from annotation.core.intervals import Units
 from benchmark.core.bradley_terry import (
-    SAME,
-    Bools,
-    Floats,
-    Sample,
     chains_of_wins,
     largest_group,
     partly_rated,
     ratings_on_scale,
+    weakly_rated,
 )
 from benchmark.core.corrected import CorrectedFigure, JudgedRows, corrected
-from benchmark.core.ranking import percentile_end
+from benchmark.core.rank_sets import SAME, Floats, Sample, joint_ranks, surely_ahead
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -171,7 +168,7 @@ def corrected_ranking(
     kinds = _Kinds.of(rows, place)
     wins = kinds.wins(kinds.counts[None, :], whole.weight)
     chains = chains_of_wins(wins > 0)[0]
-    compared = kinds.labels().astype(np.int64)
+    compared = kinds.games().sum(axis=0).astype(np.int64)
     group = largest_group(chains, compared)
     rated = group if len(group) > 1 else []
     fitted = ratings_on_scale(wins[:, rated][:, :, rated], None)
@@ -245,18 +242,17 @@ class _Kinds:
         sums: Floats = counts.astype(np.float64) @ self.sums
         return sums.reshape(len(counts), _SUMS, -1).transpose(1, 0, 2)
 
-    def labelled_units(self) -> int:
-        """How many units hold a label."""
-        known: Floats = self.sums[:, -len(self.first) :].sum(axis=1)
-        return int(self.counts[known > 0].sum())
+    def labelled_units(self, models: Sequence[int]) -> Units:
+        """Returns the units by the labels that they hold on pairs of these models."""
+        among = np.isin(self.first, models) & np.isin(self.second, models)
+        known: Floats = self.sums[:, -len(self.first) :] @ among.astype(np.float64)
+        return Units.of(known, self.counts)
 
-    def labels(self) -> Floats:
-        """How many labels each model has."""
-        of_pair = self._drawn(self.counts[None, :])[-1, 0]
-        found = np.zeros(self.models)
-        np.add.at(found, self.first, of_pair)
-        np.add.at(found, self.second, of_pair)
-        return found
+    def games(self) -> Floats:
+        """Models x models: how many labels each two have."""
+        found = np.zeros((self.models, self.models))
+        found[self.first, self.second] = self._drawn(self.counts[None, :])[-1, 0]
+        return found + found.T
 
     def wins(self, counts: NDArray[np.int64], weight: float) -> Floats:
         """Draws x models x models of corrected wins, for draws x kinds counts.
@@ -295,12 +291,13 @@ def _bootstrap(
     draws: int,
     seed: int,
 ) -> Sample:
-    """Ratings in resamples of the units; none where fewer than MIN_UNITS have a label."""
+    """Ratings in resamples of the units; none if those with a label are too few."""
     rng = np.random.default_rng(seed)
-    total, labelled = int(kinds.counts.sum()), kinds.labelled_units()
-    lowest, highest = [np.zeros((0, len(rated)))], [np.zeros((0, len(rated)))]
+    total, labelled = int(kinds.counts.sum()), kinds.labelled_units(rated)
+    none = np.zeros((0, len(rated)))
+    parts = [(none, none, none)]
     bounded_draws = 0
-    left = draws if len(rated) > 1 and labelled >= MIN_UNITS else 0
+    left = 0 if labelled.few else draws
     while left:
         size = min(left, max(1, _CHUNK // kinds.width))
         left -= size
@@ -311,16 +308,17 @@ def _bootstrap(
         bounded_draws += int(bounded.sum())
         ratings = ratings_on_scale(wins[bounded], None)
         apart = partly_rated(wins[~bounded], chains[~bounded], None, compared[list(rated)], centres)
-        lowest += [ratings, apart[0]]
-        highest += [ratings, apart[1]]
-    return Sample(np.concatenate(lowest), np.concatenate(highest), bounded_draws, labelled)
+        parts += [(ratings, ratings, ratings), (*apart, weakly_rated(wins[~bounded]))]
+    return Sample.of(parts, bounded_draws, labelled, kinds.games()[np.ix_(rated, rated)])
 
 
 def _rows(
     models: Sequence[str], rated: Sequence[int], fitted: Floats, sample: Sample
 ) -> tuple[CorrectedRating, ...]:
-    ends = tails(sample.sessions) if len(sample.lowest) else None
-    best, worst = joint_ranks(fitted, sample) if ends else (None, None)
+    has_ends = len(sample.points) > 0
+    best = worst = None
+    if has_ends:
+        best, worst = joint_ranks(surely_ahead(fitted, sample))
     found = []
     for index, model in enumerate(models):
         if index not in rated:
@@ -331,40 +329,11 @@ def _rows(
             CorrectedRating(
                 model,
                 float(fitted[at]),
-                percentile_end(sample.lowest[:, at], ends[0]) if ends else None,
-                percentile_end(sample.highest[:, at], ends[1]) if ends else None,
+                sample.end(at, upper=False) if has_ends else None,
+                sample.end(at, upper=True) if has_ends else None,
                 int((fitted > fitted[at] + SAME).sum()) + 1,
                 None if best is None else int(best[at]),
                 None if worst is None else int(worst[at]),
             )
         )
     return tuple(sorted(found, key=lambda row: (row.rating is None, -(row.rating or 0), row.model)))
-
-
-def joint_ranks(
-    fitted: Floats, sample: Sample, *, level: float = DEFAULT_LEVEL
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The best and the worst rank of each model, such that all hold at once.
-
-    Simultaneous intervals of all differences: the largest studentised one over a bootstrap draw,
-    of which the quantile decides who is surely ahead of whom (Mogstad, Romano, Shaikh and Wilhelm
-    2024, Inference for ranks).
-
-    Args:
-        fitted: ratings, (models,).
-        sample: draws of them; one that leaves a model without a number is as far off as can be.
-        level: with which all ranks hold.
-    """
-    size = len(fitted)
-    gaps = fitted[:, None] - fitted[None, :]
-    finite = np.isfinite(sample.lowest).all(axis=1)
-    drawn = sample.lowest[finite]
-    spread = (drawn[:, :, None] - drawn[:, None, :]).std(axis=0) if len(drawn) > 1 else gaps * 0
-    scale = np.where(spread > 0, spread, np.inf)
-    far = np.full(len(sample.lowest), np.inf)
-    moved = np.abs(drawn[:, :, None] - drawn[:, None, :] - gaps) / scale
-    far[: len(drawn)] = moved.max(axis=(1, 2)) if len(drawn) else 0
-    tail = 2 * tails(sample.sessions, level)[0]
-    most = float(np.quantile(far, 1 - tail, method="higher"))
-    ahead: Bools = gaps / scale > most
-    return ahead.sum(axis=0) + 1, size - ahead.sum(axis=1)

@@ -20,7 +20,8 @@ from typing import Final
 
 import numpy as np
 
-from benchmark.core.bradley_terry import CENTRE, Floats
+from benchmark.core.bradley_terry import CENTRE
+from benchmark.core.rank_sets import Floats
 
 K: Final = 4.0
 """Points that a comparison can move at most; FastChat's. Chess has 10 to 40."""

@@ -25,11 +25,8 @@ import numpy as np
 from annotation.core.assignment import draw_evenly
 from annotation.core.pairing import PossiblePair
 from annotation.core.splits import rank_of
-from benchmark.core.bradley_terry import Floats, Integers, VerdictCounts, fit_log_odds
-
-PRIOR: Final = 0.25
-"""Precision of each rating before any verdict: a standard deviation of 2 in natural log-odds, about
-350 rating points, so that one comparison in which nobody lost yet does not settle a pair."""
+from benchmark.core.bradley_terry import PRIOR, VerdictCounts, fit_log_odds
+from benchmark.core.rank_sets import Floats, Integers
 
 BATCHES: Final = 10
 """A batch is one of so many, unless its size is chosen."""

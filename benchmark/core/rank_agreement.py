@@ -19,16 +19,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from annotation.core.intervals import MIN_UNITS, Interval, Units, percentile_interval, ratio
+from annotation.core.intervals import Interval, Units, percentile_interval, ratio
 from annotation.core.refusals import Refused
-from benchmark.core.bradley_terry import SAME, Floats, VerdictCounts, fit_log_odds
-from benchmark.core.pairing import PRIOR
+from benchmark.core.bradley_terry import PRIOR, VerdictCounts, fit_log_odds
+from benchmark.core.rank_sets import SAME, Floats
 from benchmark.core.ranking import Ranking, WinRate
 
 LEAST_MODELS: Final = 3
 """Of two models the order is the same or not: that is no correlation."""
-CLEAR: Final = 0.95
-"""From this share of the draws on one model is said to be above another."""
 _HALF: Final = 0.5
 FAVOURITE: Final = 0.9
 """From this share of the draws on a model is said to be the one an annotator likes best."""
@@ -68,13 +66,13 @@ def spearman(one: Floats, other: Floats) -> Floats:
 
 
 def _agreement(
-    point: tuple[Floats, Floats], drawn: tuple[Floats, Floats], units: int
+    point: tuple[Floats, Floats], drawn: tuple[Floats, Floats], units: Units
 ) -> RankAgreement:
     """Of orders: (1, models, models) for the values, draws for the intervals."""
-    values, alike = [], Units.alike(units)
+    values = []
     for measure in (kendall, spearman):
         value = float(measure(*point)[0])
-        interval = percentile_interval(measure(*drawn), units=alike) if len(drawn[0]) else None
+        interval = percentile_interval(measure(*drawn), units=units) if len(drawn[0]) else None
         values.append((value if isfinite(value) else None, interval if isfinite(value) else None))
     (tau, tau_interval), (rho, rho_interval) = values
     return RankAgreement(point[0].shape[1], tau, tau_interval, rho, rho_interval)
@@ -94,19 +92,19 @@ def reference_agreement(ranking: Ranking, reference: Mapping[str, float]) -> Ran
     drawn = orders(sample.lowest[:, places], sample.highest[:, places])
     aim = orders(theirs, theirs)
     return _agreement(
-        (orders(ours, ours), aim), (drawn, np.repeat(aim, len(drawn), axis=0)), sample.sessions
+        (orders(ours, ours), aim), (drawn, np.repeat(aim, len(drawn), axis=0)), sample.units
     )
 
 
 def groups_alike(ranking: Ranking) -> tuple[tuple[str, ...], ...]:
     """The rated models, best first, those in one group that cannot be told apart.
 
-    None is above a later one of its group in CLEAR of the draws.
+    None is surely ahead of a later one of its group.
     """
     rated = [row.model for row in ranking.models if row.rating is not None]
     groups: list[tuple[str, ...]] = [(model,) for model in rated[:1]]
     for model in rated[1:]:
-        is_clear = any(ranking.above.get((one, model), 0.0) >= CLEAR for one in groups[-1])
+        is_clear = any((one, model) in ranking.ahead for one in groups[-1])
         groups.append((model,) if is_clear else (*groups.pop(), model))
     return tuple(groups)
 
@@ -115,8 +113,8 @@ class Leader(NamedTuple):
     """Who is first, and how clearly.
 
     `rival` is the model that it is least surely above, in `share` of the draws. Both are None of a
-    model that never lost: it has no rating, and is above all in every draw. `is_clear` needs CLEAR
-    of the draws, or ten sessions, more than half of whose verdicts it surely wins.
+    model that never lost: it has no rating, and is above all in every draw. `is_clear` needs a rank
+    set that holds the first rank alone, or enough sessions of which it surely wins more than half.
     """
 
     model: str
@@ -128,18 +126,19 @@ class Leader(NamedTuple):
 def leader(ranking: Ranking, win_rates: Mapping[str, WinRate]) -> Leader | None:
     """Who leads; None where several share the first place, or without intervals."""
     first = [row for row in ranking.models if row.rank == 1]
-    rated = [row.model for row in ranking.models if row.rating is not None]
+    rated = [row for row in ranking.models if row.rating is not None]
     if first and first[0].rating is None:
         interval = win_rates[first[0].model].interval
-        if len(first) > 1 or ranking.missing:
+        if len(first) > 1 or ranking.units.few:
             return None
         is_clear = interval is not None and interval.low > _HALF
         return Leader(first[0].model, None, None, is_clear)
-    rivals = [(share, to) for (one, to), share in ranking.above.items() if one == rated[0]]
+    names = [row.model for row in rated]
+    rivals = [(share, to) for (one, to), share in ranking.above.items() if one == names[0]]
     if not rivals:
         return None
-    share, rival = min(rivals, key=lambda each: (each[0], rated.index(each[1])))
-    return Leader(rated[0], rival, share, share >= CLEAR)
+    share, rival = min(rivals, key=lambda each: (each[0], names.index(each[1])))
+    return Leader(names[0], rival, share, rated[0].rank_high == 1)
 
 
 class AnnotatorRanking(NamedTuple):
@@ -224,12 +223,13 @@ def annotator_rankings(
     wins = {name: _wins(told[name], models, sessions, weights) for name in kept}
     unseen = [row for name in told if name not in wins for row in told[name]]
     total = sum(wins.values(), _wins(unseen, models, sessions, weights))
-    heard = Counter(session for own in told.values() for session in {row.session for row in own})
+    every = Counter(row.session for row in rows)
     own = {name: _Voice.of(wins[name]) for name in kept}
+    units = {name: _units(told[name]) for name in kept}
     pairs = {
         (one, other): found
         for one, other in combinations(kept, 2)
-        if (found := _alike(own[one], own[other], _fewest(told[one], told[other]))) is not None
+        if (found := _alike(own[one], own[other], _fewer(units[one], units[other]))) is not None
     }
     return AnnotatorRankings(
         tuple(
@@ -241,7 +241,7 @@ def annotator_rankings(
                 _alike(
                     own[name],
                     _Voice.of(total - wins[name]),
-                    min(_fewest(told[name]), _of_others(told[name], heard)),
+                    _fewer(units[name], _units_of_others(told[name], every)),
                 ),
             )
             for name in kept
@@ -258,16 +258,21 @@ def _tells(row: VerdictCounts) -> bool:
 
 def _is_enough(own: Sequence[VerdictCounts]) -> bool:
     models = {model for row in own for model in (row.model_a, row.model_b)}
-    return _fewest(own) >= MIN_UNITS and len(models) >= LEAST_MODELS
+    return not _units(own).few and len(models) >= LEAST_MODELS
 
 
-def _fewest(*groups: Sequence[VerdictCounts]) -> int:
-    return min(len({row.session for row in own}) for own in groups)
+def _units(own: Sequence[VerdictCounts]) -> Units:
+    """The sessions by how many comparisons each holds."""
+    return Units.of_rows(row.session for row in own)
 
 
-def _of_others(own: Sequence[VerdictCounts], heard: Mapping[int | None, int]) -> int:
-    """Sessions on which another speaks, of those by how many annotators they have."""
-    return len(heard) - sum(heard[session] == 1 for session in {row.session for row in own})
+def _units_of_others(own: Sequence[VerdictCounts], every: Counter[int | None]) -> Units:
+    """The sessions by how many comparisons others have in each, of those of everybody."""
+    return Units.of_rows((every - Counter(row.session for row in own)).elements())
+
+
+def _fewer(one: Units, other: Units) -> Units:
+    return Units(min(one.number, other.number), min(one.effective, other.effective))
 
 
 class _Voice(NamedTuple):
@@ -302,7 +307,7 @@ def _wins(
     return found.reshape(len(weights), size, size)
 
 
-def _alike(one: _Voice, other: _Voice, units: int) -> RankAgreement | None:
+def _alike(one: _Voice, other: _Voice, units: Units) -> RankAgreement | None:
     both = [place for place in one.seen if place in other.seen]
     if len(both) < LEAST_MODELS:
         return None
@@ -329,7 +334,7 @@ def _row(
         tuple(ranks[ranked].tolist()),
         float(shares[ranked[0]]) if len(leads) and (ranks == 1).sum() == 1 else None,
         len(own),
-        _fewest(own),
+        _units(own).number,
         others,
     )
 

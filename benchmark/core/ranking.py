@@ -17,23 +17,12 @@ from typing import Final
 import numpy as np
 
 from annotation.core.choices import Verdict
-from annotation.core.intervals import (
-    MIN_UNITS,
-    Interval,
-    clustered_wilson,
-    missing_units,
-    tails,
-)
+from annotation.core.intervals import Interval, Units, clustered_wilson
 from annotation.core.refusals import Refused
 from benchmark.core.bradley_terry import (
     CENTRE,
-    SAME,
-    Bools,
     Counts,
-    Floats,
-    Integers,
     OutcomeCells,
-    Sample,
     VerdictCounts,
     bootstrap_ratings,
     chains_of_wins,
@@ -41,8 +30,17 @@ from benchmark.core.bradley_terry import (
     ratings_on_scale,
 )
 from benchmark.core.elo import elo_points
+from benchmark.core.rank_sets import (
+    SAME,
+    Bools,
+    Floats,
+    Sample,
+    joint_ranks,
+    shares_above,
+    shares_first,
+    surely_ahead,
+)
 
-_MIDDLE: Final = 0.5
 _CHUNK_OF_DRAWS: Final = 200
 
 
@@ -81,12 +79,13 @@ class WinRate:
 class ModelRating:
     """One row of a ranking; `rating` is None exactly where `standing` is not RATED.
 
-    `low` and `high` are 95 % bootstrap percentiles, `rank_low` and `rank_high` those of the rank;
-    None for a model that is not rated, and for fewer than MIN_UNITS sessions. An end that lies
-    among draws in which the model never loses, or never wins, is None and `…_unbounded`: of such
-    draws a stated one has at most `tails` of the sessions on its side (.9 % with ten sessions,
-    2.3 % with a hundred).
-    Ranks start at 1, equal ratings share one; None for a model that is not comparable.
+    `low` and `high` are 95 % bootstrap percentiles; `rank_low` and `rank_high` hold the ranks of
+    all models at once in 95 of 100 samples. They are None for a model that is not rated, and for
+    too few sessions. An end that lies among draws in which the model never loses, or never wins, is
+    None and `…_unbounded`: of such draws a stated one has at most `tails` of the effective sessions
+    on its side (.9 % with ten sessions, 2.3 % with a hundred).
+    Ranks start at 1, equal ratings share one; None for a model that is not comparable. A model that
+    never lost or never won is surely ahead or behind if the sessions with it are enough.
     """
 
     model: str
@@ -106,9 +105,11 @@ class ModelRating:
 class Ranking:
     """Ratings, best first, with the settings that made them.
 
-    `bounded_draws` of `draws` kept every rated model finite. The comparisons are of `sessions`, of
-    which an interval needs `missing` more. `above` has, by two models, the share of the draws in
-    which the first is above the second, where neither is above a half of it; both are rated.
+    `bounded_draws` of `draws` kept every rated model finite. The comparisons are of `sessions`;
+    `units` are those with rated models (all if none is rated), by how many comparisons each holds.
+    `above` has, by two models, the share of the draws in which the first is above the second, where
+    neither is above a half of it; both are rated. `ahead` are the pairs of which the first is
+    surely ahead, all at once.
     Where verdicts are `ties_alone` draws do not differ, and there is no interval.
     `first` has the share in which no rated model is above a model; those of whom that holds in a
     draw share it, so that all models together have 1. `sample` has the draws themselves.
@@ -117,20 +118,17 @@ class Ranking:
     models: tuple[ModelRating, ...]
     comparisons: int
     sessions: int
+    units: Units
     draws: int
     bounded_draws: int
     seed: int
     anchor: str | None
     method: RatingMethod = RatingMethod.BRADLEY_TERRY
     above: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    ahead: frozenset[tuple[str, str]] = frozenset()
     first: Mapping[str, float] = field(default_factory=dict)
     sample: Sample | None = field(default=None, compare=False, repr=False)
     ties_alone: bool = False
-
-    @property
-    def missing(self) -> int:
-        """How many sessions more would give intervals; 0 where there are enough."""
-        return missing_units(self.sessions)
 
 
 def win_rates(outcomes: Iterable[VerdictCounts] | OutcomeCells) -> tuple[WinRate, ...]:
@@ -233,7 +231,15 @@ def ranking_of(
         anchor: the model that is 1000.
     """
     names = [tally.models[index] for index in ratings]
-    rows = _rows(tally, chains, core, ratings, sample)
+    ahead = np.zeros((len(ratings), len(ratings)), dtype=bool)
+    if len(sample.points):
+        places = [*ratings]
+        ahead = surely_ahead(
+            np.array([*ratings.values()]),
+            sample,
+            has_enough=lambda place: not tally.units_of(places[place]).few,
+        )
+    rows = _rows(tally, chains, core, ratings, sample, ahead)
     is_even = len(tally.counts) > 0 and np.array_equal(tally.wins_first, tally.wins_second)
     if is_even:  # no draw differs: a width of zero would claim certainty
         rows = [replace(row, low=None, high=None) for row in rows]
@@ -241,14 +247,16 @@ def ranking_of(
         models=tuple(sorted(rows, key=_best_first)),
         comparisons=int(tally.counts.sum()),
         sessions=int(tally.sessions.counts.sum()),
+        units=sample.units if ratings else tally.units_among(range(len(tally.models))),
         draws=draws,
         bounded_draws=sample.bounded,
         seed=seed,
         anchor=anchor,
         method=method,
         ties_alone=is_even,
-        above=_above(sample, names),
-        first=_first(sample, names),
+        above=shares_above(sample, names),
+        ahead=frozenset((names[one], names[other]) for one, other in np.argwhere(ahead).tolist()),
+        first=shares_first(sample, names),
         sample=replace(sample, models=tuple(names)),
     )
 
@@ -292,8 +300,8 @@ def _fitted_and_sampled(
 ) -> _Rated:
     """A rating that is a number, or nothing (nan) of a model that a draw misses."""
     rng = np.random.default_rng(seed)
-    units = int(tally.sessions.counts.sum())
-    size = draws if rated and units >= MIN_UNITS else 0
+    units = tally.units_among(rated)
+    size = 0 if units.few else draws
     chunks = [
         rate(tally.sessions.draw(rng, min(_CHUNK_OF_DRAWS, size - start)))
         for start in range(0, size, _CHUNK_OF_DRAWS)
@@ -303,29 +311,7 @@ def _fitted_and_sampled(
     lowest, highest = (np.where(missed, end, drawn) for end in (-np.inf, np.inf))
     bounded = int((~missed.any(axis=1)).sum())
     fitted = rate(tally.sessions.counts[None, :])[0]
-    return fitted, Sample(lowest, highest, bounded, units)
-
-
-def _above(sample: Sample, models: Sequence[str]) -> dict[tuple[str, str], float]:
-    """By two rated models, how often the first is above; ties and what a draw misses are halves."""
-    if not len(sample.lowest):
-        return {}
-    found: dict[tuple[str, str], float] = {}
-    for one, first in enumerate(models):
-        ahead = (sample.lowest[:, one, None] > sample.highest + SAME).mean(axis=0)
-        behind = (sample.highest[:, one, None] + SAME < sample.lowest).mean(axis=0)
-        for other, second in enumerate(models):
-            if one != other:
-                found[first, second] = float((1 + ahead[other] - behind[other]) / 2)
-    return found
-
-
-def _first(sample: Sample, models: Sequence[str]) -> dict[str, float]:
-    if not len(sample.lowest):
-        return {}
-    leads = sample.ranks()[0] == 1  # of equals and of those whom a draw leaves open, several
-    shares = (leads / leads.sum(axis=1, keepdims=True)).mean(axis=0)
-    return dict(zip(models, shares.tolist(), strict=True))
+    return fitted, Sample(lowest, highest, drawn, bounded, units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,70 +395,41 @@ def _rows(
     core: Sequence[int],
     ratings: dict[int, float],
     sample: Sample,
+    ahead: Bools,
 ) -> list[ModelRating]:
     """One row a model, in the order of the tally."""
     places = {index: place for place, index in enumerate(ratings)}
     standings = [_standing(index, chains, core) for index in range(len(tally.models))]
     comparable = [i for i, where in enumerate(standings) if where is not Standing.NOT_COMPARABLE]
+    unsure = {i for i in comparable if i not in ratings and tally.units_of(i).few}
     comparisons = tally.comparisons()
-    ranks = sample.ranks()
+    best, worst = joint_ranks(ahead)
     rows = []
     for index, model in enumerate(tally.models):
         above = [other for other in comparable if _is_above(other, index, chains, ratings)]
-        ahead = sum(other not in ratings for other in above)  # above in every draw
-        spread = _spread(sample, ranks, places[index], ahead) if index in places else _NO_SPREAD
+        place = places.get(index) if len(sample.points) else None
+        low = high = rank_low = rank_high = None
+        if place is not None:
+            low, high = (sample.end(place, upper=upper) for upper in (False, True))
+            unrated = {other for other in above if other not in ratings}
+            rank_low = int(best[place]) + len(unrated - unsure)
+            rank_high = int(worst[place]) + len(unrated | unsure)
         rows.append(
             ModelRating(
                 model=model,
                 standing=standings[index],
                 rating=ratings.get(index),
-                low=spread.low,
-                high=spread.high,
+                low=low,
+                high=high,
                 rank=len(above) + 1 if index in comparable else None,
-                rank_low=spread.rank_low,
-                rank_high=spread.rank_high,
+                rank_low=rank_low,
+                rank_high=rank_high,
                 comparisons=int(comparisons[index]),
-                low_unbounded=spread.rank_low is not None and spread.low is None,
-                high_unbounded=spread.rank_high is not None and spread.high is None,
+                low_unbounded=place is not None and low is None,
+                high_unbounded=place is not None and high is None,
             )
         )
     return rows
-
-
-@dataclass(frozen=True, slots=True)
-class _Spread:
-    low: float | None = None
-    high: float | None = None
-    rank_low: int | None = None
-    rank_high: int | None = None
-
-
-_NO_SPREAD: Final = _Spread()
-_Ranks = tuple[Integers, Integers]
-"""Draws x models, the best and the worst."""
-
-
-def _spread(sample: Sample, ranks: _Ranks, place: int, ahead: int) -> _Spread:
-    """The interval of one rated model, ranked behind `ahead` others; ranks round outwards."""
-    if not len(sample.lowest):
-        return _NO_SPREAD
-    best, worst = ranks
-    ends = tails(sample.sessions)
-    return _Spread(
-        percentile_end(sample.lowest[:, place], ends[0]),
-        percentile_end(sample.highest[:, place], ends[1]),
-        int(np.quantile(best[:, place], ends[0], method="lower")) + ahead,
-        int(np.quantile(worst[:, place], ends[1], method="higher")) + ahead,
-    )
-
-
-def percentile_end(drawn: Floats, tail: float) -> float | None:
-    """The percentile of draws at which an interval ends; None where it lies among infinite ones."""
-    with np.errstate(invalid="ignore"):  # between a number and infinity
-        value = float(np.quantile(drawn, tail))
-    if not np.isfinite(value):
-        value = float(np.quantile(drawn, tail, method="higher" if tail < _MIDDLE else "lower"))
-    return value if np.isfinite(value) else None
 
 
 def _is_above(other: int, index: int, chains: Bools, ratings: dict[int, float]) -> bool:

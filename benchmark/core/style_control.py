@@ -22,20 +22,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.core.intervals import MIN_UNITS, Interval, Units, percentile_interval
+from annotation.core.intervals import Interval, percentile_interval
 from benchmark.core.bradley_terry import (
     CENTRE,
-    SCALE,
-    Bools,
-    Floats,
-    Integers,
     OutcomeCells,
-    Sample,
     VerdictCounts,
     chains_of_wins,
     largest_group,
     partly_rated,
+    weakly_rated,
 )
+from benchmark.core.bradley_terry import PRIOR as RATING_PRIOR
+from benchmark.core.rank_sets import SCALE, Bools, Floats, Integers, Sample
 from benchmark.core.ranking import Ranking, RatingMethod, bradley_terry, ranking_of
 
 STYLES: Final = ("length", "headings", "lists", "bold")
@@ -119,12 +117,15 @@ def style_ranking(
     ones = np.ones((1, len(data.first)))
     strengths, beta = _fit(data, ones, np.zeros(len(core) + len(STYLES)))
     fitted = _on_scale(strengths, zero)[0]
-    units = int(tally.sessions.counts.sum())
-    size = draws if units >= MIN_UNITS else 0
-    sample, betas = _bootstrap(data, fitted, beta[0], zero, units=units, draws=size, seed=seed)
-    alike = Units.alike(units)
+    units, sessions = tally.units_among(core), int(tally.sessions.counts.sum())
+    size = 0 if units.few else draws
+    parts, betas, bounded = _bootstrap(
+        data, fitted, beta[0], zero, sessions=sessions, draws=size, seed=seed
+    )
+    games = tally.wins[np.ix_(core, core)]
+    sample = Sample.of(parts, bounded, units, games + games.T)
     effects = tuple(
-        StyleEffect(style, float(beta[0, place]), percentile_interval(betas[:, place], units=alike))
+        StyleEffect(style, float(beta[0, place]), percentile_interval(betas[:, place], units=units))
         if data.styles[:, place].any()
         else StyleEffect(style, None, None)
         for place, style in enumerate(STYLES)
@@ -205,18 +206,26 @@ def _tells(outcome: VerdictCounts) -> bool:
 
 
 def _fit(
-    data: _Comparisons, weights: _Weights, start: Floats, converged: float = _CONVERGED
+    data: _Comparisons,
+    weights: _Weights,
+    start: Floats,
+    *,
+    converged: float = _CONVERGED,
+    hold: float = _HOLD,
 ) -> tuple[Floats, Floats]:
-    """Strengths (draws x models) and betas (draws x styles) for draws x comparisons weights."""
+    """Strengths (draws x models) and betas (draws x styles) for draws x comparisons weights.
+
+    `hold` is the precision of a normal prior on each strength.
+    """
     kind, size = weights.dtype, data.models
     design, won, games = (each.astype(kind) for each in (data.design, data.wins, data.games))
     upper = np.triu_indices(design.shape[1])
     blocks = list(_blocks(len(design), len(upper[0])))
     kept = _products(design, upper) if len(blocks) == 1 else None
-    prior = np.concatenate([np.full(size, _HOLD), np.full(len(STYLES), PRIOR)])
+    prior = np.concatenate([np.full(size, hold), np.full(len(STYLES), PRIOR)])
     found = np.tile(start, (len(weights), 1))
     largest, steps = np.array([np.inf]), 0
-    while largest.max() > converged and steps < _STEPS:
+    while len(found) and largest.max() > converged and steps < _STEPS:
         chance = 1 / (1 + np.exp(-(found.astype(kind) @ design.T)))
         gradient = (weights * (won - games * chance)) @ design - prior * found
         bend = weights * games * chance * (1 - chance)
@@ -258,40 +267,47 @@ def _bootstrap(
     beta: Floats,
     zero: int | None,
     *,
-    units: int,
+    sessions: int,
     draws: int,
     seed: int,
-) -> tuple[Sample, Floats]:
-    """Ratings and betas of resampled sessions; models that a draw cannot rate are as without."""
+) -> tuple[list[tuple[Floats, Floats, Floats]], Floats, int]:
+    """Resamples of the sessions; models that a draw cannot rate are as without control.
+
+    Returns:
+        Parts of a Sample, the betas (draws x styles), and how many draws are bounded.
+    """
     rng = np.random.default_rng(seed)
     start = np.concatenate([(fitted - CENTRE) / SCALE, beta])
     games = np.zeros((data.models, data.models), dtype=np.int64)
     np.add.at(games, (data.first, data.second), 1)
     comparisons = games.sum(axis=0) + games.sum(axis=1)
-    lowest, highest, betas, bounded = [], [], [], 0
+    none = np.zeros((0, data.models))
+    parts, betas, bounded = [(none, none, none)], [np.zeros((0, len(STYLES)))], 0
     chunk = max(1, _CHUNK // max(1, len(data.first)))
     for begin in range(0, draws, chunk):
         size = min(chunk, draws - begin)
         drawn = np.array(
-            [np.bincount(rng.integers(units, size=units), minlength=units) for _ in range(size)]
+            [
+                np.bincount(rng.integers(sessions, size=sessions), minlength=sessions)
+                for _ in range(size)
+            ]
         )
         weights = drawn[:, data.session].astype(np.float32)
         wins = _wins(data, weights)
         chains = chains_of_wins(wins > 0)
         low, high = partly_rated(wins, chains, zero, comparisons, fitted)
         inside: Bools = np.isfinite(low) & np.isfinite(high)
+        loose = ~inside.all(axis=1)
+        weak, _betas = _fit(data, weights[loose], start, converged=_NEAR, hold=RATING_PRIOR)
         weights *= inside[:, data.first] & inside[:, data.second]
-        strengths, beta_drawn = _fit(data, weights, start, _NEAR)
+        strengths, beta_drawn = _fit(data, weights, start, converged=_NEAR)
         ratings = _centred(SCALE * strengths, inside, fitted, zero)
-        lowest.append(np.where(inside, ratings, low))
-        highest.append(np.where(inside, ratings, high))
+        points = ratings.copy()
+        points[loose] = np.where(np.isnan(weakly_rated(wins[loose])), np.nan, SCALE * weak)
+        parts.append((np.where(inside, ratings, low), np.where(inside, ratings, high), points))
         betas.append(beta_drawn)
-        bounded += int(inside.all(axis=1).sum())
-    none = np.zeros((0, data.models))
-    sample = Sample(
-        np.concatenate([none, *lowest]), np.concatenate([none, *highest]), bounded, units
-    )
-    return sample, np.concatenate([np.zeros((0, len(STYLES))), *betas])
+        bounded += int((~loose).sum())
+    return parts, np.concatenate(betas), bounded
 
 
 def _wins(data: _Comparisons, weights: _Weights) -> Floats:

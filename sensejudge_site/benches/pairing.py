@@ -33,14 +33,9 @@ from annotation.core.formats.records import SessionRecord
 from annotation.core.pairing import PossiblePair
 from annotation.core.refusals import Refused
 from annotation.core.splits import rank_of
-from benchmark.core.bradley_terry import Floats, VerdictCounts, fit_log_odds
-from benchmark.core.pairing import (
-    PRIOR,
-    adaptive_batch,
-    pair_weights,
-    rating_covariance,
-    summed_variance,
-)
+from benchmark.core.bradley_terry import PRIOR, VerdictCounts, fit_log_odds
+from benchmark.core.pairing import adaptive_batch, pair_weights, rating_covariance, summed_variance
+from benchmark.core.rank_sets import Floats
 from judging.core.formats.detect import ALL_FORMATS
 from sensejudge_site.benches import Bench, BenchFigure
 

@@ -23,7 +23,8 @@ from typing import Final
 
 import numpy as np
 
-from benchmark.core.bradley_terry import Floats, Integers, OutcomeCells
+from benchmark.core.bradley_terry import OutcomeCells
+from benchmark.core.rank_sets import Floats, Integers
 from benchmark.core.ranking import bradley_terry, win_rates
 from judging.core.formats.battles import read_battles
 from sensejudge_site.benches import Bench, BenchFigure

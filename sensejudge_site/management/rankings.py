@@ -1,4 +1,4 @@
-"""What `manage.py leaderboard` says besides ratings: mean grades, and how alike rankings are."""
+"""What `manage.py leaderboard` says beside ratings: draws, mean grades, how alike rankings are."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from annotation.core.formats.reading import open_text
 from annotation.core.refusals import Refused
 from benchmark.core.grades import GradeMean, ModelGrades
 from benchmark.core.rank_agreement import LEAST_MODELS, RankAgreement, read_reference
+from benchmark.core.ranking import Ranking
 from benchmark.queries.boards import annotators_page, part_of
 from benchmark.queries.grades import GradesPage, dataset_grades
 from sensejudge_site.management.parsing import INPUT_WRONG, counted
@@ -49,6 +50,23 @@ def in_words(found: RankAgreement | None) -> str:
         for name, value, interval in told
     ]
     return f"{', '.join(parts)}, {counted(found.models, 'model')}"
+
+
+def draws_told(ranking: Ranking) -> str:
+    """How many draws the intervals rest on, or why there are none."""
+    if ranking.units.uneven:
+        few = "one session holds" if ranking.units.one_holds_most else "a few sessions hold"
+        return f"no intervals: {few} most of the comparisons"
+    if ranking.units.few:
+        return f"too few sessions for intervals: about {ranking.units.missing} more are needed"
+    if ranking.ties_alone:
+        return "no intervals: in every comparison both models got as many verdicts"
+    if not ranking.draws:
+        return "no intervals: --bootstrap 0"
+    return (
+        f"{ranking.bounded_draws:,} of {counted(ranking.draws, 'bootstrap draw')} "
+        f"with finite ratings, seed {ranking.seed}"
+    )
 
 
 def between_annotators(options: dict[str, Any]) -> str:

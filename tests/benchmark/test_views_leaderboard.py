@@ -132,8 +132,8 @@ def test_a_judge_that_was_asked_by_several_prompts_is_shown_by_one_at_a_time(vie
 
 
 def _decided(viewer):
-    stage = Stage.make(slug="decided", name="Decided", size=12)
-    stage.label(stage.rater("ann"), "A" * 11 + "B")
+    stage = Stage.make(slug="decided", name="Decided", size=20)
+    stage.label(stage.rater("ann"), "A" * 17 + "BBB")
     return viewer.get("/leaderboard/?dataset=decided")
 
 

@@ -11,6 +11,7 @@ from sensejudge_site import benches
 from sensejudge_site.benches.coverage import PAGES, UNITS_OF
 from sensejudge_site.benches.coverage.findings import FINDINGS
 from sensejudge_site.benches.coverage.people import scenarios
+from sensejudge_site.benches.coverage.ranks import ranks_held
 from sensejudge_site.benches.coverage.sampling import WITHIN, latent, members
 from tests.refusals import refuses
 
@@ -36,7 +37,7 @@ def test_users_rate_in_two_to_four_scenarios():
     assert found["within_block_pearson"] != found["within_user_pearson"]
 
 
-@pytest.mark.parametrize("page", PAGES.keys() - {"uneven"})
+@pytest.mark.parametrize("page", sorted(PAGES.keys() - {"uneven"}))
 def test_ten_units_have_an_interval_of_every_figure(page):
     fewest = UNITS_OF.get(page, (10,))[0]
     found = PAGES[page](np.random.default_rng(5), fewest, 50)
@@ -67,6 +68,24 @@ def test_one_figure_is_measured(run_bench):
     found = run_bench("--simulations", "4", "--figure", "leaderboard win rate, model a")
     assert {name.rpartition(" ")[0] for name in found} == {"leaderboard win rate, model a", ""}
     assert all(0 <= value <= 100 for name, value in found.items() if name != "seconds")
+
+
+def test_rank_sets_hold_more_often_than_percentiles(run_bench):
+    found = run_bench("--simulations", "12", "--figure", "ranks")
+    equal = "five equal models 30"
+    joint, percentiles = (found[f"ranks {way}, {equal}"] for way in ("joint sets", "percentiles"))
+    assert joint >= 90
+    assert percentiles <= 60
+    assert found["ranks joint sets, five apart 30"] >= 90
+    only = run_bench("--simulations", "2", "--figure", "ranks percentiles, five apart")
+    assert {name.rpartition(" ")[0].removesuffix(": none") for name in only} == {
+        "ranks percentiles, five apart",
+        "",
+    }
+
+
+def test_too_few_sessions_have_no_rank_sets():
+    assert set(ranks_held(np.random.default_rng(5), 9, 50).values()) == {None}
 
 
 def test_findings_of_coin_flips_are_counted(run_bench):

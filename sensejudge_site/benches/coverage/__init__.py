@@ -30,6 +30,7 @@ from sensejudge_site.benches.coverage.people import (
     satisfaction_figures,
 )
 from sensejudge_site.benches.coverage.rankings import leaderboard_figures, style_figures
+from sensejudge_site.benches.coverage.ranks import ranks_held
 from sensejudge_site.benches.coverage.sampling import Found, Measure
 from sensejudge_site.benches.coverage.uneven import uneven_figures
 
@@ -49,6 +50,7 @@ PAGES: Final[dict[str, Measure]] = {
     "corrected": corrected_figures,
     "uneven": uneven_figures,
 }
+RANKS: Final = "ranks"
 UNITS_OF: Final = {"corrected": LABELLED}
 """Of pages with other numbers than UNITS: labels here."""
 OF_AS_MANY: Final = "Elo"
@@ -82,6 +84,22 @@ def _coverage(simulations: int, figure: str) -> Iterator[BenchFigure]:
     for page, measure in PAGES.items():
         if page == wanted or not wanted:
             yield from _page(page, measure, simulations=simulations, begins=begins)
+    if wanted in {RANKS, ""}:
+        yield from _ranks(simulations, begins)
+
+
+def _ranks(simulations: int, begins: str) -> Iterator[BenchFigure]:
+    """In percent of samples, how often the rank sets of all models hold at once."""
+    held: dict[str, list[tuple[int, int, int]]] = {}
+    for units in UNITS:
+        rng = np.random.default_rng([_SEED, units])
+        samples = [ranks_held(rng, units, DEFAULT_DRAWS) for _ in range(simulations)]
+        for name in samples[0]:
+            stated = [own for found in samples if (own := found[name]) is not None]
+            held.setdefault(name, []).append((units, sum(stated), len(stated)))
+    for name, counts in held.items():
+        if name.startswith(begins):
+            yield from _row(f"{RANKS} {name}", counts, simulations)
 
 
 def _page(page: str, measure: Measure, *, simulations: int, begins: str) -> Iterator[BenchFigure]:

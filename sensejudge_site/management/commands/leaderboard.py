@@ -41,7 +41,13 @@ from sensejudge_site.management.parsing import (
     number_from,
     runs_told,
 )
-from sensejudge_site.management.rankings import between_annotators, grades, in_words, reference_of
+from sensejudge_site.management.rankings import (
+    between_annotators,
+    draws_told,
+    grades,
+    in_words,
+    reference_of,
+)
 
 MOST_DRAWS: Final = 100_000
 _OF_DATASET: Final = ("scenario", "annotator", "language", "prompt")
@@ -383,6 +389,7 @@ def _fields(ranking: Ranking, duels: _Duels, board: Board | None) -> dict[str, o
         "bounded_draws": ranking.bounded_draws,
         "comparisons": ranking.comparisons,
         "sessions": ranking.sessions,
+        "effective_sessions": ranking.units.effective,
         "anchor": ranking.anchor,
         "models": [
             {
@@ -455,7 +462,7 @@ def _lines(ranking: Ranking) -> list[str]:
         *(_line(row, width, write) for row in ranking.models),
         (
             f"{names[ranking.method]} on {counted(ranking.comparisons, 'comparison')} of "
-            f"{counted(ranking.sessions, 'session')}; {_draws(ranking)}"
+            f"{counted(ranking.sessions, 'session')}; {draws_told(ranking)}"
         ),
     ]
 
@@ -466,19 +473,6 @@ def _points(value: float) -> str:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.1f} %"
-
-
-def _draws(ranking: Ranking) -> str:
-    if ranking.missing:
-        return f"too few sessions for intervals: about {ranking.missing} more are needed"
-    if ranking.ties_alone:
-        return "no intervals: in every comparison both models got as many verdicts"
-    if not ranking.draws:
-        return "no intervals: --bootstrap 0"
-    return (
-        f"{ranking.bounded_draws:,} of {counted(ranking.draws, 'bootstrap draw')} "
-        f"with finite ratings, seed {ranking.seed}"
-    )
 
 
 def _line(row: ModelRating, width: int, write: Callable[[float], str]) -> str:

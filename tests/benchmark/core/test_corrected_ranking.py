@@ -3,13 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.core.bradley_terry import Sample, VerdictCounts
+from benchmark.core.bradley_terry import VerdictCounts
 from benchmark.core.corrected import Obstacle
 from benchmark.core.corrected_ranking import (
     JudgedPair,
     agreement_figure,
     corrected_ranking,
-    joint_ranks,
     win_figures,
 )
 from benchmark.core.ranking import bradley_terry
@@ -164,25 +163,3 @@ def test_a_rate_beyond_its_ends_is_not_never():
     rows += [JudgedPair("x", "y", 0.0, None, at) for at in range(20, 2000)]
     found = {row.model: row.rating for row in corrected_ranking(rows, draws=50, seed=3).models}
     assert found["y"] - found["x"] == pytest.approx(400 * np.log10(39), abs=0.1)
-
-
-def test_ranges_of_ranks_hold_together():
-    """Ratings drawn about the truth: all four ranges hold the true ranks in 95 of 100 samples."""
-    rng = np.random.default_rng(4)
-    truth, held = np.array([30.0, 20.0, 0.0, -50.0]), 0
-    for _ in range(300):
-        fitted = truth + rng.normal(0, 10, size=4)
-        drawn = fitted + rng.normal(0, 10, size=(400, 4))
-        best, worst = joint_ranks(fitted, Sample(drawn, drawn, 400, 10_000))
-        held += bool(((best <= [1, 2, 3, 4]) & (worst >= [1, 2, 3, 4])).all())
-    assert held / 300 >= 0.95
-
-
-@pytest.mark.parametrize(
-    ("broken", "told"), [(0, ([1, 2], [1, 2])), (30, ([1, 1], [2, 2])), (100, ([1, 1], [2, 2]))]
-)
-def test_draws_without_a_number_are_as_far_off_as_can_be(broken, told):
-    drawn = np.array([100.0, 0.0]) + np.random.default_rng(5).normal(0, 1, size=(100, 2))
-    drawn[:broken] = np.inf
-    best, worst = joint_ranks(np.array([100.0, 0.0]), Sample(drawn, drawn, 100 - broken, 500))
-    assert (best.tolist(), worst.tolist()) == told

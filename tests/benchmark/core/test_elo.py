@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.core.bradley_terry import SCALE, fit_log_odds
+from benchmark.core.bradley_terry import fit_log_odds
 from benchmark.core.elo import elo_points
+from benchmark.core.rank_sets import SCALE
 
 
 def wins(games, models="abc"):

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.pairing import PossiblePair
-from benchmark.core.bradley_terry import VerdictCounts, fit_log_odds
+from benchmark.core.bradley_terry import PRIOR, VerdictCounts, fit_log_odds
 from benchmark.core.pairing import (
-    PRIOR,
     adaptive_batch,
     after_one_more,
     most_telling,

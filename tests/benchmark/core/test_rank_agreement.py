@@ -82,10 +82,10 @@ def test_models_that_draws_do_not_tell_apart_are_one_group():
     rows = games(("a", "b", 18), ("b", "a", 2), ("b", "c", 11), ("c", "b", 9))
     found = bradley_terry(rows, draws=200, seed=1)
     assert groups_alike(found) == (("a",), ("b", "c"))
-    assert groups_alike(replace(found, above={})) == (("a", "b", "c"),)
-    # Each is close to the next, and the first is yet clearly above the last.
-    chain = {("a", "b"): 0.9, ("b", "c"): 0.9, ("a", "c"): 0.97}
-    assert groups_alike(replace(found, above=chain)) == (("a", "b"), ("c",))
+    assert groups_alike(replace(found, ahead=frozenset())) == (("a", "b", "c"),)
+    # Each is close to the next, and the first is yet surely ahead of the last.
+    chain = frozenset({("a", "c")})
+    assert groups_alike(replace(found, ahead=chain)) == (("a", "b"), ("c",))
     assert groups_alike(bradley_terry([], draws=0, seed=1)) == ()
 
 
@@ -105,9 +105,11 @@ def test_who_never_lost_leads_and_not_the_best_of_the_rest():
 
 def test_a_leader_is_clearly_above_all_others():
     found = bradley_terry(games(*CLEAR), draws=20, seed=1)
-    sure = {("a", "b"): 0.97, ("a", "c"): 0.9, ("b", "c"): 0.5}
-    assert leader(replace(found, above=sure), {}) == ("a", "c", 0.9, False)
-    assert leader(replace(found, above={**sure, ("a", "c"): 0.96}), {}) == ("a", "c", 0.96, True)
+    sure = replace(found, above={("a", "b"): 0.97, ("a", "c"): 0.96, ("b", "c"): 0.5})
+    for last in (1, 2):
+        first = replace(found.models[0], rank_high=last)
+        told = leader(replace(sure, models=(first, *found.models[1:])), {})
+        assert told == ("a", "c", 0.96, last == 1)
     assert leader(replace(found, above={}), {}) is None
 
 

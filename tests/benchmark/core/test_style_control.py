@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.core.bradley_terry import SCALE, VerdictCounts
+from benchmark.core.bradley_terry import VerdictCounts
+from benchmark.core.rank_sets import SCALE
 from benchmark.core.ranking import Standing, bradley_terry
 from benchmark.core.style_control import (
     PRIOR,

@@ -135,21 +135,16 @@ class CorrectedFigure:
 
     @property
     def saved(self) -> float | None:
-        """How many labels one label is worth beside the judge, at most: 1 / (1 - r^2).
+        """How many labels one label is worth beside the judge: 1 / (1 - r^2 (1 - n/N)).
 
-        None where the judge saves nothing: it does not count, or everything is labelled. Nor is it
-        known of labels by chance, beside which the judge counts whole, whatever r is.
+        None if the judge saves nothing, as it does not count or everything is labelled, and for
+        labels drawn with different probabilities, of which that formula does not hold.
         """
-        r = self.correlation
-        if (
-            self.by_chance
-            or not self.weight
-            or self.labels == self.judge.rows
-            or r is None
-            or abs(r) >= 1
-        ):
+        r, unlabelled = self.correlation, 1 - self.labels / self.judge.rows
+        if self.by_chance or not self.weight or r is None or not unlabelled:
             return None
-        return 1 / (1 - r * r)
+        rest = 1 - r * r * unlabelled
+        return 1 / rest if rest > 0 else None
 
     @property
     def order(self) -> tuple[bool, float]:
@@ -157,19 +152,23 @@ class CorrectedFigure:
         best = self.corrected or self.human or self.judge
         return self.corrected is None, -best.value
 
-    def cells(self) -> dict[str, object]:
-        """All of it as cells of a row; None where there is nothing."""
+    def cells(self, judge: str = "judge_only") -> dict[str, object]:
+        """All of it as cells of a row; None where there is nothing.
+
+        Args:
+            judge: the name of the judge's own mean.
+        """
         cells: dict[str, object] = {}
         ways: tuple[tuple[str, MeanEstimate | None], ...] = (
             ("human", self.human),
-            ("judge_only", self.judge),
+            (judge, self.judge),
             ("corrected", self.corrected),
         )
         for name, found in ways:
             cells[name] = None if found is None else found.value
             cells |= ends(None if found is None else found.interval, f"{name}_")
         return cells | {
-            "judge_on_labelled": self.on_labelled,
+            f"{judge.removesuffix('_only')}_on_labelled": self.on_labelled,
             "labels": self.labels,
             "targets": self.targets,
             "lambda": self.weight,
@@ -185,11 +184,13 @@ def corrected(
 ) -> CorrectedFigure:
     """People alone, the judge alone, and the judge corrected by people (protocols A6.3).
 
-    With f the scores and y the labels: lambda = cov(y, f) / ((1 + n/N) var f), clipped to 0..1;
-    lambda mean_N(f) + mean_n(y - lambda f). Where probabilities pi are known:
-    mean_N(f) + (1/N) sum (y - f) / pi. The variance sums what the rows of a unit add to that, both
-    means together, squared and divided by 1 less what the unit holds of the labels, for it pulls
-    the mean towards itself (CR2): with as many labels as targets it is that of people alone.
+    With f the scores, y the labels and e = y - lambda f: lambda = cov(y, f) / var f, clipped to
+    0..1, and the estimate is lambda mean_N(f) + mean_n(e). If the probabilities pi of a label are
+    known, labels weigh w = 1 / pi: lambda is the weighted covariance over the weighted variance of
+    the labelled rows, and the estimate lambda mean_N(f) + sum w e / sum w. The variance sums what
+    the rows of a unit add to that, both means together, squared and divided by 1 less what the unit
+    holds of the labels' weight, for it pulls the mean towards itself (CR2). People alone are the
+    same with lambda = 0, as it is with as many labels as targets.
 
     Args:
         rows: at least one.
@@ -202,29 +203,22 @@ def corrected(
     n, total = int(known.sum()), len(rows.scores)
     obstacle, missing = _obstacle(rows, n, is_random=is_random, bounds=bounds)
     human = weight = r = estimate = on_labelled = None
-    share = _shares(rows, known)
+    stands = _stands_for(rows, known)
+    held = stands / max(1.0, float(stands.sum()))
     if n:
-        mean = float(share @ np.where(known, rows.labels, 0.0))
-        around = share * np.where(known, rows.labels - mean, 0.0)
-        human = _estimate(mean, around, rows.units, share, MOST_TIMES * n, bounds)
-        stands = None if rows.chances is None else 1 / rows.chances[known]
-        on_labelled = float(np.average(rows.scores[known], weights=stands))
-        r = _correlation(rows.labels[known], rows.scores[known], stands)
+        mean, around = deviations(rows, 0.0)
+        human = _estimate(mean, around, rows.units, held, MOST_TIMES * n, bounds)
+        on_labelled = float(np.average(rows.scores[known], weights=stands[known]))
+        r = _correlation(rows.labels[known], rows.scores[known], stands[known])
     judged = float(rows.scores.mean())
-    of_judge, all_alike = (rows.scores - judged) / total, np.full(total, 1 / total)
+    of_judge, every = (rows.scores - judged) / total, np.full(total, 1 / total)
     if obstacle is None:
-        if rows.chances is None:
-            weight = _weight(rows, known)
-            value, around = deviations(rows, weight)
-        else:
-            weight = 1.0
-            rest = np.where(known, (rows.labels - rows.scores) / rows.chances, 0.0)
-            value = float((rows.scores + rest).mean())
-            around = (rows.scores + rest - value) / total
-        estimate = _estimate(value, around, rows.units, share, MOST_TIMES * n, bounds)
+        weight = _weight(rows, known)
+        value, around = deviations(rows, weight)
+        estimate = _estimate(value, around, rows.units, held, MOST_TIMES * n, bounds)
     return CorrectedFigure(
         human=human,
-        judge=_estimate(judged, of_judge, rows.units, all_alike, MOST_TIMES * total, bounds),
+        judge=_estimate(judged, of_judge, rows.units, every, MOST_TIMES * total, bounds),
         corrected=estimate,
         weight=weight,
         correlation=r,
@@ -242,14 +236,15 @@ def deviations(rows: JudgedRows, weight: float) -> tuple[float, Floats]:
 
     Args:
         rows: with a label at least.
-        weight: lambda, as of their `CorrectedFigure`.
+        weight: lambda, as of their `CorrectedFigure`; 0 for people alone.
     """
     known = rows.labelled
-    n, judged = int(known.sum()), float(rows.scores.mean())
+    stands = _stands_for(rows, known)
+    weights, judged = float(stands.sum()), float(rows.scores.mean())
     rest = np.where(known, rows.labels - weight * rows.scores, 0.0)
-    mean = float(rest.sum()) / n
+    mean = float((stands * rest).sum()) / weights
     of_judge = weight * (rows.scores - judged) / len(rows.scores)
-    return weight * judged + mean, of_judge + np.where(known, rest - mean, 0.0) / n
+    return weight * judged + mean, of_judge + stands * (rest - mean) / weights
 
 
 def clustered_mean(
@@ -284,28 +279,30 @@ def _obstacle(
     return None, 0
 
 
-def _shares(rows: JudgedRows, known: NDArray[np.bool_]) -> Floats:
-    """What each label counts of their mean: alike, or as many as it stands for."""
+def _stands_for(rows: JudgedRows, known: NDArray[np.bool_]) -> Floats:
+    """For how many rows each label counts, one or 1 / chance; 0 without a label."""
     stands = known.astype(np.float64)
-    if rows.chances is not None:
-        stands = stands / rows.chances
-    shares: Floats = stands / max(1.0, stands.sum())
-    return shares
+    return stands if rows.chances is None else stands / rows.chances
 
 
 def _weight(rows: JudgedRows, known: NDArray[np.bool_]) -> float:
-    spread = float(rows.scores.var(ddof=1))
-    if spread == 0:
+    labels, scores = rows.labels[known], rows.scores[known]
+    if rows.chances is None:
+        spread = float(rows.scores.var(ddof=1))
+        together = float(np.cov(labels, scores)[0, 1])
+    else:
+        weights = 1 / rows.chances[known]
+        around = scores - np.average(scores, weights=weights)
+        spread = float(weights @ around**2)
+        together = float(weights @ (around * labels))
+    if spread < FLAT:
         return 0.0
-    n, total = int(known.sum()), len(rows.scores)
-    together = float(np.cov(rows.labels[known], rows.scores[known])[0, 1])
-    return min(1.0, max(0.0, together / ((1 + n / total) * spread)))
+    return min(1.0, max(0.0, together / spread))
 
 
-def _correlation(labels: Floats, scores: Floats, stands: Floats | None) -> float | None:
+def _correlation(labels: Floats, scores: Floats, weights: Floats) -> float | None:
     """Of labels, each for as many as it stands for; None where either does not vary."""
-    first, second = (each - np.average(each, weights=stands) for each in (labels, scores))
-    weights = 1.0 if stands is None else stands
+    first, second = (each - np.average(each, weights=weights) for each in (labels, scores))
     spreads = [float((weights * each) @ each) for each in (first, second)]
     if min(spreads) < FLAT:
         return None

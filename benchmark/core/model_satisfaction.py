@@ -39,8 +39,9 @@ SCORES: Final = (1.0, 5.0)
 class AnswerOfModel(NamedTuple):
     """A model's answer (or whole conversation) to one user.
 
-    `stated` is the user's own score, `predicted` an evaluator's; None without. `reason` and
-    `hallucination` are of the one who is asked about, "" where nothing was said.
+    `stated` is the user's own score, `predicted` an evaluator's, and `unrounded` that before it was
+    rounded; None without. `reason` and `hallucination` are of the one who is asked about, "" where
+    nothing was said.
     """
 
     user: int
@@ -52,6 +53,7 @@ class AnswerOfModel(NamedTuple):
     predicted: int | None = None
     reason: str = ""
     hallucination: str = ""
+    unrounded: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,10 @@ def _made_up(told: Sequence[AnswerOfModel]) -> MeanEstimate:
 def corrected_by_model(
     answers: Iterable[AnswerOfModel], *, is_random: bool
 ) -> tuple[CorrectedSatisfaction, ...]:
-    """Every model's mean and share of dissatisfied answers three ways, the best first."""
+    """Every model's mean and share of dissatisfied answers three ways, the best first.
+
+    Means take the evaluator's scores unrounded, if it gave such scores.
+    """
     found = []
     for model, own in _grouped(answers, stated=False).items():
         figures = [
@@ -215,7 +220,7 @@ def _rows(own: Sequence[tuple[AnswerOfModel, int]], *, lows: bool) -> JudgedRows
     return JudgedRows.of(
         [
             (
-                _worth(score, lows=lows),
+                _worth(score, lows=lows) if lows or answer.unrounded is None else answer.unrounded,
                 None if answer.stated is None else _worth(answer.stated, lows=lows),
                 answer.user,
             )

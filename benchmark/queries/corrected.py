@@ -75,8 +75,7 @@ class CorrectedBoard:
     """Win rates three ways side by side, best first, and the ranking by the corrected ones.
 
     `agreement` is the judge's with people. `labels` says which of people's labels count. `ranking`
-    is None where nothing can be corrected. Figures count as targets what the judge judged, however
-    many labels it has.
+    is None where nothing can be corrected. A target counts once, however many labels it has.
     """
 
     scope: LeaderboardScope
@@ -250,7 +249,7 @@ def _of_owner(
 def _rows(
     scope: LeaderboardScope, source: Source, judge: str, judged: Sequence[_Judged]
 ) -> tuple[list[CorrectedRow], RandomLabels]:
-    """A row for each label that counts, and one for each target without."""
+    """A row for each target, with the mean of its labels that count."""
     given = _labels(scope)
     of_target: dict[tuple[int | None, int], list[tuple[int, int]]] = defaultdict(list)
     for key in given:
@@ -279,15 +278,7 @@ def _rows(
         place: [(key[0], given[key][0]) for key in keys if key in labels.keys]
         for place, keys in on.items()
     }
-    if labels.chances is not None:
-        return _rows_by_chance(judged, counted, labels.chances), labels
-    rows = []
-    for each in judged:
-        said = counted[each.owner, each.comparison]
-        for annotator, worth in said or [(None, None)]:
-            pair = JudgedPair(each.model_a, each.model_b, each.score, worth, each.session)
-            rows.append(CorrectedRow(each.comparison, pair, annotator, each.is_same))
-    return rows, labels
+    return _rows_of_targets(judged, counted, labels.chances), labels
 
 
 def _has_left_out(
@@ -326,24 +317,26 @@ def _has_left_out(
     )
 
 
-def _rows_by_chance(
+def _rows_of_targets(
     judged: Sequence[_Judged],
     counted: Mapping[tuple[int | None, int], Sequence[tuple[int | None, float | None]]],
-    chances: Mapping[int, float],
+    chances: Mapping[int, float] | None,
 ) -> list[CorrectedRow]:
     """A row a target, with the mean of its labels, so that each target counts once.
 
-    What was drawn and then skipped is as likely to be any of it: of each owner's part the chances
-    are multiplied by the share that has a label.
+    If items were drawn with chances, one that was drawn and then skipped is as likely to be any of
+    them: of each owner's part the chances are multiplied by the share that has a label.
     """
-    drawn = Counter(each.owner for each in judged if each.comparison in chances)
+    known = chances or {}
+    drawn = Counter(each.owner for each in judged if each.comparison in known)
     labelled = Counter(owner for (owner, _comparison), said in counted.items() if said)
     rows = []
     for each in judged:
         said = counted[each.owner, each.comparison]
-        chance, label, annotator = 1.0, None, None
+        chance, label, annotator = None if chances is None else 1.0, None, None
         if said:
-            chance = chances[each.comparison] * labelled[each.owner] / drawn[each.owner]
+            if chances is not None:
+                chance = known[each.comparison] * labelled[each.owner] / drawn[each.owner]
             label = fmean(worth for _annotator, worth in said if worth is not None)
             annotator = said[0][0] if len(said) == 1 else None
         pair = JudgedPair(each.model_a, each.model_b, each.score, label, each.session, chance)

@@ -310,22 +310,21 @@ def _of_run(
 ) -> tuple[list[AnswerOfModel], bool]:
     """What a run scored, with what the same user said of it; and whether it was conversations."""
     done = SatisfactionJudgment.objects.filter(run=run.id, status=JudgmentStatus.DONE)
-    rows = list(
-        done.values_list("user_id", "response_id", "session_id", "score", "calibrated", "reason")
-    )
+    place = ("user_id", "response_id", "session_id")
+    rows = list(done.values_list(*place, "score", "expected_score", "calibrated", "reason"))
     whole = rows[0][1] is None
     places = _places(dataset, whole=whole)
     given = ratings.given if ratings.whole is whole else {}
     found = []
-    for user, response, session, score, calibrated, reason in rows:
+    for user, response, session, score, expected, calibrated, reason in rows:
         target = response or session
         if target in places:
             rating = given.get((user, target))
             stated = None if rating is None else rating.score
-            final = score if calibrated is None else calibrated
+            final, unrounded = (score, expected) if calibrated is None else (calibrated, None)
             model, scenario, held = places[target]
             answer = AnswerOfModel(user, target, held, model, scenario, stated, final, reason or "")
-            found.append(answer)
+            found.append(answer._replace(unrounded=unrounded))
     return found, whole
 
 

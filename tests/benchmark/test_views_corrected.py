@@ -80,17 +80,17 @@ def test_without_a_judge_there_is_nothing_to_correct(viewer):
 def test_people_judge_and_corrected_stand_side_by_side(viewer):
     study()
     alpha = told(viewer.get(PAGE))["alpha"]
-    # 30 labels of ann, a tie and a B of bob; everything that the judge judged is labelled.
-    assert alpha.human.value == pytest.approx(20.5 / 32)
-    # Two comparisons have two labels; the judge judged each once.
-    assert (alpha.judge.value, alpha.labels, alpha.targets) == (0.0, 32, 30)
+    # 20 of ann's 30 labels say A; of two comparisons bob says tie and B, where she says A and B.
+    # Each counts once, by the mean of its labels. Everything that the judge judged is labelled.
+    assert alpha.human.value == pytest.approx(19.75 / 30)
+    assert (alpha.judge.value, alpha.labels, alpha.targets) == (0.0, 30, 30)
     assert alpha.corrected.value == alpha.human.value
     page = text(viewer.get(PAGE))
-    # Of 32 labels it shares 11 B and half of a tie.
-    assert "agrees with people on 35.9 % of 32 labels." in page
-    assert "Of all 30 verdicts of the judge, labelled or not, an estimated 35.9 % agree" in page
+    # It shares 10.25 of 30, as many as people give beta.
+    assert "agrees with people on 34.2 % of 30 labelled comparisons." in page
+    assert "Of all 30 verdicts of the judge, labelled or not, an estimated 34.2 % agree" in page
     assert "Everything that the judge scored is labelled." in page
-    assert "64.1" in page
+    assert "65.8" in page
     heading = text(viewer.get(PAGE)).split("<h2>")[1].split("</h2>")[0]
     assert "Base judge (lexical)" in heading
 
@@ -136,7 +136,7 @@ def test_managers_are_led_to_the_mend(client):
 def test_too_few_labels_say_how_many_are_missing(viewer):
     study(size=12)
     page = text(viewer.get(PAGE))
-    assert "6 labels more needed" in page  # 12 of ann, 2 of bob
+    assert "8 labels more needed" in page  # 12 comparisons are labelled, two of them twice
 
 
 def test_a_study_s_beginning_is_named_and_the_rest_left_out(viewer):
@@ -184,7 +184,7 @@ def balanced(stage):
 def test_what_was_drawn_with_unequal_chances_counts_for_as_many_as_it_stands_for(viewer, capsys):
     """14 and 3 labels say A, the judge always B.
 
-    (14 / .8 + 3) / 30; with one A skipped (13 / .8 + 3) / 30, over the 24 of 25 that were answered.
+    (14 / .8 + 3) / 30; with one A skipped (13 / .8 + 3) of (19 / .8 + 5).
     """
     pilot, pairs, ann = balanced(study())
     assert "Labels of Pilot count once every item" in text(viewer.get(PAGE))
@@ -205,7 +205,7 @@ def test_what_was_drawn_with_unequal_chances_counts_for_as_many_as_it_stands_for
     assert gap == pytest.approx(400 * log10(20.5 / 9.5), abs=0.1)
     pairs[0].labels.all().delete()
     skipped = told(viewer.get(PAGE))["alpha"]
-    assert skipped.corrected.value == pytest.approx(19.25 / 30 / (24 / 25))
+    assert skipped.corrected.value == pytest.approx(19.25 / 28.75)
 
 
 def test_of_a_balanced_sample_that_two_shared_one_of_them_corrects_nothing(viewer):
@@ -307,11 +307,11 @@ def test_a_study_whose_order_is_not_random_is_to_be_finished(viewer):
 def test_a_file_is_never_behind(viewer, monkeypatch):
     study()
     monkeypatch.setattr("benchmark.queries.kept._LONG_SECONDS", 0)
-    first = viewer.get(PAGE).context["board"].agreement.labels
-    make_label(Comparison.objects.first())
+    first = told(viewer.get(PAGE))["alpha"].human.value
+    make_label(Comparison.objects.first(), verdict="B")
     assert viewer.get(PAGE).context["kept"].as_of is not None
     rows = list(csv.DictReader(io.StringIO(viewer.get(CSV).content.decode())))
-    assert int(rows[0]["labels"]) == first + 1
+    assert float(rows[0]["human"]) < first
 
 
 def test_the_leaderboard_loads_the_section_by_itself(viewer, django_assert_max_num_queries):
@@ -345,13 +345,14 @@ def test_mt_bench_has_its_golden_figures_on_the_page(viewer):
         path = shared_data(f"mtbench_{name}.jsonl")
         call_command("import_records", path, dataset="mtbench", stdout=io.StringIO())
     found = told(viewer.get(PAGE + "?dataset=mtbench"))
-    for model, human, judge, r in (
-        ("gpt-4", 0.733, 0.851, 0.270),
-        ("gpt-3.5-turbo", 0.652, 0.620, 0.489),
-        ("vicuna-13b-v1.2", 0.480, 0.474, 0.507),
-        ("alpaca-13b", 0.287, 0.233, 0.505),
+    for model, labels, human, judge, r in (
+        ("gpt-4", 578, 0.7332, 0.8575, 0.2948),
+        ("gpt-3.5-turbo", 678, 0.6474, 0.6088, 0.5475),
+        ("vicuna-13b-v1.2", 585, 0.4827, 0.4575, 0.6041),
+        ("alpaca-13b", 582, 0.2823, 0.2431, 0.6011),
     ):
         figure = found[model]
-        given = (figure.human.value, figure.on_labelled, figure.correlation)
-        assert given == pytest.approx((human, judge, r), abs=6e-4)
+        assert (figure.labels, figure.targets) == (labels, 800)
+        given = (figure.human.value, figure.judge.value, figure.correlation)
+        assert given == pytest.approx((human, judge, r), abs=5.1e-5)
         assert figure.corrected is None  # nobody has stated how these votes were drawn

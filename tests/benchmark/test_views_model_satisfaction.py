@@ -272,6 +272,18 @@ def test_corrected_figures_stand_beside_both(viewer):
     assert viewer.get(rows.replace("&amp;", "&")).context["page"].paginator.count == 24
 
 
+@pytest.mark.parametrize(
+    ("expected", "calibrated", "value"), [(4.25, None, 4.25), (4.25, 2, 2.0), (None, None, 4.0)]
+)
+def test_scores_that_were_not_calibrated_correct_unrounded(viewer, expected, calibrated, value):
+    dataset = ratings()
+    rows = scored(dataset).satisfaction_judgments
+    rows.update(expected_score=expected, calibrated=calibrated)
+    answer = viewer.get(PAGE + "?voice=corrected")
+    found = {row.model: row for row in answer.context["board"].corrected}
+    assert found["beta"].mean.judge.value == value
+
+
 def test_unrated_turns_are_corrected_for_only_where_ratings_are_random(viewer):
     dataset = ratings()
     scored(dataset)

@@ -319,6 +319,26 @@ def test_a_broken_file_is_wrong_input_with_its_line(battles):
     assert refused.value.returncode == 2
 
 
+def test_one_session_with_most_of_the_comparisons_is_said(tmp_path):
+    """300 battles of one session, won 2 to 1, and ten others: no interval of any kind."""
+    giant = ["x,y,model_a,s0", "x,y,model_a,s0", "x,y,model_b,s0"] * 100
+    path = tmp_path / "battles.csv"
+    rows = [*giant, *(f"x,y,model_a,s{at}" for at in range(1, 11))]
+    path.write_text("\n".join(["model_a,model_b,winner,session", *rows]), encoding="utf-8")
+    options = ("--battles", str(path), "--sessions", "session")
+    for method in ("bradley-terry", "elo", "win-rate"):
+        assert "no intervals: one session holds most of the comparisons" in leaderboard(
+            *options, "--method", method
+        )
+    found = json.loads(leaderboard(*options, "--json"))
+    assert (found["sessions"], found["effective_sessions"]) == (11, pytest.approx(1.068, abs=1e-3))
+    assert {(row["low"], row["rank_low"]) for row in found["models"]} == {(None, None)}
+    shared = [f"x,y,model_a,s{at % 4}" for at in range(300)]
+    lost = [f"x,y,model_b,s{at}" for at in range(4, 11)]
+    path.write_text("\n".join(["model_a,model_b,winner,session", *shared, *lost]), encoding="utf-8")
+    assert "no intervals: a few sessions hold most of the comparisons" in leaderboard(*options)
+
+
 def test_corrected_figures_stand_beside_people_and_judge():
     study()
     found = json.loads(leaderboard("--dataset", "study", "--corrected", "--json"))
@@ -327,6 +347,10 @@ def test_corrected_figures_stand_beside_people_and_judge():
     # The base judge judged the five comparisons of which ann named a winner.
     assert (alpha["labels"], alpha["refused"], alpha["missing_labels"]) == (5, "few_labels", 15)
     assert alpha["judge_only"] == pytest.approx(1 - beta["judge_only"])
+    # Beside agreement the judge's own score is its consistency: both orders are alike here.
+    told = found["agreement"]
+    assert (told["consistency"], told["consistency_on_labelled"]) == (1.0, 1.0)
+    assert not {"judge_only", "judge_on_labelled"} & set(told)
     own = leaderboard("--dataset", "study", "--corrected", "--verdicts", "selected")
     assert "few_labels: too few labels, up to 15 more labels needed (alpha, beta)" in own
 

@@ -289,7 +289,7 @@ def _corrected_fields(board: CorrectedBoard) -> dict[str, object]:
         "lambda": ranking and ranking.weight,
         "bootstrap": ranking and ranking.draws,
         "seed": ranking and ranking.seed,
-        "agreement": board.agreement.cells(),
+        "agreement": board.agreement.cells(judge="consistency"),
         "models": [
             {name: value for name, value in row.items() if name not in left_out}
             for row in board.records()

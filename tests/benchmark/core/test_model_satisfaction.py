@@ -222,6 +222,23 @@ def test_an_evaluator_is_corrected_by_users():
     assert [record["figure"] for record in found["x"].records()] == ["mean", "dissatisfied"]
 
 
+def test_scores_enter_corrected_means_unrounded():
+    """Rounded to 4 they would say nothing of ratings of 3 to 5."""
+    answers = [
+        rated(user, "x", 3 + user % 3 if user < 60 else None, predicted=4)._replace(
+            unrounded=3.7 + 0.3 * (user % 3)
+        )
+        for user in range(120)
+    ]
+    (found,) = corrected_by_model(answers, is_random=True)
+    assert found.mean.judge.value == pytest.approx(4.0)
+    assert (found.mean.weight, found.mean.correlation) == pytest.approx((1.0, 1.0))
+    rounded = [each._replace(unrounded=None) for each in answers]
+    (plain,) = corrected_by_model(rounded, is_random=True)
+    assert (plain.mean.weight, plain.mean.correlation) == (0.0, None)
+    assert found.dissatisfied == plain.dissatisfied
+
+
 def test_a_corrected_difference_is_that_of_the_figures_shown():
     """The evaluator is right on the labelled, and finds worse elsewhere: x comes below 1."""
     answers = [rated(user, "x", 1 + (user % 2), predicted=1 + 4 * (user % 2)) for user in range(20)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import pytest
@@ -222,7 +223,8 @@ def test_the_second_conversation_is_held_like_the_first(open_page, llm):
 def test_what_is_written_on_after_a_lost_answer_is_a_message_of_its_own(open_page, llm):
     annotator = make_user()
     study = make_talk_study([annotator], base_urls=(llm.base_url,))
-    llm.script.extend([Act(text="Here I am.", delay=3), Act(text="And there.")])
+    llm.script.extend([Act(text="Here I am."), Act(text="And there.")])
+    llm.most_answers = 0
     page = open_page(f"/studies/{study.slug}/next/", user=annotator, quiet=False)
     say_and_lose_the_answer(page, "Hello?")
     page.locator("#message").press("End")
@@ -230,6 +232,7 @@ def test_what_is_written_on_after_a_lost_answer_is_a_message_of_its_own(open_pag
     page.locator("#message").press("Enter")
     expect(page.get_by_role("alert").last).to_contain_text("still replying")
     expect(page.locator("#message")).to_have_value("Hello? Is anybody there?")
+    llm.most_answers = math.inf
     expect(replies(page)).to_have_text("Here I am.")
     page.locator("#message").press("Enter")
     expect(replies(page).last).to_have_text("And there.")
@@ -279,7 +282,7 @@ def test_two_tabs_keep_what_is_typed_in_each(open_page, llm):
 def test_a_reply_is_stopped(open_page, llm):
     annotator = make_user()
     study = make_talk_study([annotator], base_urls=(llm.base_url,))
-    llm.script.append(Act(text="A very long reply. " * 20, piece_delay=SLOW))
+    llm.script.append(Act(text="A very long reply.", stalls_after=3))
     page = open_page(f"/studies/{study.slug}/next/", user=annotator)
     say(page, "Go on")
     expect(page.locator(".exchange .assistant .words")).to_contain_text("A very")

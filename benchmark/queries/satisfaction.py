@@ -36,6 +36,7 @@ from benchmark.queries.satisfaction_runs import (
 from judging.core.calibration import score_counts
 from judging.core.retrieval import Block
 from judging.core.rules import LEARNED, Level
+from judging.core.runs import WITHDRAWN
 from judging.core.targets import TurnPart
 from judging.models import JudgeRun, RunKind, SatisfactionJudgment
 from judging.queries.satisfaction.blocks import StoredBlock, gold_ratings, stored_blocks
@@ -106,7 +107,8 @@ def satisfaction_figures(
     if fullest is None:
         return None
     (run,) = run_choices(JudgeRun.objects.filter(pk=fullest[0]))
-    stored = judgments.filter(run=run.id).values_list("status", "fallback_reason")
+    called = judgments.filter(run=run.id).exclude(error_code__in=WITHDRAWN)
+    stored = called.values_list("status", "fallback_reason")
     states = [(status, reason) for status, reason in stored]
     turns = scored_turns(dataset.id, run.id, user, only=only)
     return SatisfactionFigures(

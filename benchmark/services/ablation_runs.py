@@ -8,6 +8,7 @@ annotator: those that are test comparisons under all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -38,6 +39,7 @@ from benchmark.services.failures import (
     failure_config,
     failure_rows,
     judged_by,
+    prompt_step_name,
     prompt_steps,
     prompt_units,
 )
@@ -176,8 +178,13 @@ def estimate_ablation(request: AblationRequest) -> list[RunEstimate]:
     planned = plan_ablation(request)
     if request.vary is Vary.PROMPT:
         config = planned.config
-        wanted = [judged_by(request.dataset, *step, config) for step in prompt_steps(config)]
-        return estimate_all([run for run in wanted if finished_like(run) is None])
+        prompts = {
+            prompt_step_name(*step): judged_by(request.dataset, *step, config)
+            for step in prompt_steps(config)
+        }
+        wanted = {name: run for name, run in prompts.items() if finished_like(run) is None}
+        estimates = zip(wanted, estimate_all(list(wanted.values())), strict=True)
+        return [replace(estimate, name=name) for name, estimate in estimates]
     of_each = _steps(planned)
     return estimate_variants(request.dataset, request.annotators, request.vary, of_each)
 
@@ -195,17 +202,11 @@ def write_ablation(run: JudgeRun) -> None:
                     RunUnit(
                         run=run,
                         position=len(units),
-                        name=_unit_name(annotator["name"], step, judge),
+                        name=step.unit_name(annotator["name"], judge),
                         plan={"annotator": annotator["id"], "step": place, "judge": judge},
                     )
                 )
     RunUnit.objects.bulk_create(units)
-
-
-def _unit_name(annotator: str, step: AblationStep, judge: str | None) -> str:
-    judges = step.distiller if judge is None else f"{step.distiller} → {judge}"
-    words = [annotator, step.name.replace("_", " ").lower(), judges]
-    return " · ".join(word for word in words if word)[:200]
 
 
 def _steps(run: JudgeRun) -> list[AblationStep]:

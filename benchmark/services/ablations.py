@@ -39,13 +39,18 @@ def estimate_variants(
         Refused: too many preferences to try every subset of a size; see `learn_abilities`.
     """
     steps = [(user, step) for user in annotators for step in of_each]
-    wanted = [each for user, step in steps for each in _of_step(dataset, user, vary, step)]
-    learn_abilities([run for run, _ in wanted])
-    most = share_of_prompts(2 * len(steps))
-    return [
-        estimate(run, most=most) if cells is None else estimate_judgments(run, cells, most=most)
-        for run, cells in wanted
+    wanted = [
+        (step.unit_name(str(user), None if run.kind == RunKind.DISTIL else run.judge), run, cells)
+        for user, step in steps
+        for run, cells in _of_step(dataset, user, vary, step)
     ]
+    learn_abilities([run for _, run, _ in wanted])
+    most = share_of_prompts(2 * len(steps))
+    estimates = [
+        estimate(run, most=most) if cells is None else estimate_judgments(run, cells, most=most)
+        for _, run, cells in wanted
+    ]
+    return [replace(each, name=name) for each, (name, _, _) in zip(estimates, wanted, strict=True)]
 
 
 def _of_step(
@@ -120,6 +125,12 @@ class AblationStep(NamedTuple):
     settings: PairwiseSettings
     distiller: str
     judges: tuple[str, ...]
+
+    def unit_name(self, annotator: str, judge: str | None) -> str:
+        """Name of the distillation, or of judging by a judge under what it distils."""
+        judges = self.distiller if judge is None else f"{self.distiller} → {judge}"
+        words = [annotator, self.name.replace("_", " ").lower(), judges]
+        return " · ".join(word for word in words if word)[:200]
 
 
 def steps(

@@ -9,6 +9,7 @@ need it fail with it and are left out of the report; the others' figures are the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -165,8 +166,19 @@ def estimate_evaluation(request: EvaluationRequest) -> list[RunEstimate]:
         Refused: as for `plan_evaluation`.
     """
     names = plan_evaluation(request).config["names"]
-    wanted = _scorings(names, train=request.train, test=request.test, level=request.level)
-    return estimate_all([each for each in wanted if finished_like(each) is None])
+    runs = _scorings(names, train=request.train, test=request.test, level=request.level)
+    steps = scorings_of(names, train=request.train, test=request.test)
+    wanted = {
+        _step_name(*step): run
+        for step, run in zip(steps, runs, strict=True)
+        if finished_like(run) is None
+    }
+    estimates = zip(wanted, estimate_all(list(wanted.values())), strict=True)
+    return [replace(estimate, name=name) for name, estimate in estimates]
+
+
+def _step_name(dataset: Dataset, judge: str) -> str:
+    return f"{judge}: {dataset.slug}"
 
 
 def write_evaluation(run: JudgeRun) -> None:
@@ -180,7 +192,7 @@ def write_evaluation(run: JudgeRun) -> None:
     found = [finished_like(each) for each in wanted]
     plans: list[tuple[str, dict[str, Any]]] = [
         (
-            f"{judge}: {dataset.slug}",
+            _step_name(dataset, judge),
             {"scores": judge, "dataset": dataset.pk, "finished": finished and finished.pk},
         )
         for (dataset, judge), finished in zip(

@@ -101,13 +101,18 @@ def prompt_steps(config: Mapping[str, Any]) -> Iterator[tuple[str, JudgePrompt]]
             yield judge, JudgePrompt(prompt)
 
 
+def prompt_step_name(judge: str, prompt: JudgePrompt) -> str:
+    """Name of a judge with a prompt."""
+    return f"{prompt.word} · {judge}"
+
+
 def prompt_units(run: JudgeRun) -> list[RunUnit]:
     """A unit for each judge and prompt; not saved."""
     return [
         RunUnit(
             run=run,
             position=place,
-            name=f"{prompt.word} · {judge}"[:200],
+            name=prompt_step_name(judge, prompt)[:200],
             plan={"judge": judge, "prompt": prompt.value},
         )
         for place, (judge, prompt) in enumerate(prompt_steps(run.config))

@@ -9,6 +9,7 @@ left out of the report, and joins it where the run is retried.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -161,20 +162,30 @@ def estimate_replay(request: ReplayRequest) -> list[RunEstimate]:
     """
     run = plan_replay(request)
     items = _items(run)
-    generations, stored, awaited = [], [], 0
+    runs: list[tuple[str, JudgeRun]] = []
+    stored, awaited = [], 0
     for each in _planned_candidates(run):
         wanted = _generation(request.dataset, each, items, run.config)
         done = None if wanted is None else finished_like(wanted)
         if wanted is not None and done is None:
-            generations.append(wanted)
+            runs.append((_generation_name(each), wanted))
             awaited += 1
         else:
             stored.append(_answers(each, items, generated=None if done is None else done.pk))
     scoring = _scoring(request.dataset, request.evaluator, _responses(items, stored))
     scoring.awaited = awaited
-    if not awaited and finished_like(scoring) is not None:
-        return estimate_all(generations)
-    return estimate_all([*generations, scoring])
+    if awaited or finished_like(scoring) is None:
+        runs.append((_scoring_name(request.evaluator), scoring))
+    estimates = estimate_all([run for _, run in runs])
+    return [replace(each, name=name) for each, (name, _) in zip(estimates, runs, strict=True)]
+
+
+def _generation_name(candidate: Candidate) -> str:
+    return f"generate · {candidate.name}"
+
+
+def _scoring_name(evaluator: str) -> str:
+    return f"score · {evaluator}"
 
 
 def _candidates(request: ReplayRequest) -> list[Candidate]:
@@ -256,11 +267,11 @@ def _scoring(dataset: Dataset, evaluator: str, responses: Sequence[int]) -> Judg
 def write_replay(run: JudgeRun) -> None:
     """Write the units: a generation for each endpoint and context, then the scoring of all."""
     plans = [
-        (f"generate · {each.name}", {"candidate": place})
+        (_generation_name(each), {"candidate": place})
         for place, each in enumerate(_planned_candidates(run))
         if each.endpoint
     ]
-    plans.append((f"score · {run.config['evaluator']}", {"scores": True}))
+    plans.append((_scoring_name(run.config["evaluator"]), {"scores": True}))
     RunUnit.objects.bulk_create(
         RunUnit(run=run, position=place, name=name[:200], plan=unit)
         for place, (name, unit) in enumerate(plans)

@@ -95,7 +95,7 @@ class RunEstimate:
     `prices` and `mean_output`, the mean length of replies so far (None before the first), are those
     of the judge's endpoint; `writer` has those of the stages that another endpoint answers.
     `sampled` says that there were too many questions to write every prompt: the figures of a part,
-    scaled.
+    scaled. `name` tells a step apart from the others of its run.
     """
 
     annotator: str
@@ -105,6 +105,12 @@ class RunEstimate:
     mean_output: float | None
     sampled: bool
     writer: WriterRates | None = None
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """What its line is called."""
+        return self.name or ", ".join(filter(None, (self.annotator, self.judge)))
 
     @property
     def calls(self) -> int:
@@ -179,6 +185,7 @@ class RunEstimate:
     def to_json(self) -> dict[str, Any]:
         """As a command prints it."""
         return {
+            "name": self.label,
             "annotator": self.annotator,
             "judge": self.judge,
             "writer": self.judge if self.writer is None else self.writer.name,

@@ -66,9 +66,17 @@ WRITING: Final = frozenset({StageName.DISTIL, StageName.MEMORY, StageName.REPHRA
 """Stages in which somebody writes what the judge then judges by: it may be another judge."""
 
 
+WITHDRAWN: Final = frozenset({"score:no-turn", "comparison:no-text"})
+"""Errors of rows whose rating or text was withdrawn after the run began: no call failed."""
+
+
 @dataclass(frozen=True, slots=True)
 class StageProgress:
-    """The rows of one stage by status, and those without an answer by error code."""
+    """The rows of one stage by status, and those without an answer by error code.
+
+    `failed` are rows whose call failed, `withdrawn` those for which none was made, because their
+    rating or text was withdrawn.
+    """
 
     stage: StageName
     pending: int
@@ -76,11 +84,12 @@ class StageProgress:
     unparseable: int
     failed: int
     errors: tuple[tuple[str, int], ...]
+    withdrawn: int = 0
 
     @property
     def total(self) -> int:
         """All rows of the stage."""
-        return self.pending + self.done + self.unparseable + self.failed
+        return self.pending + self.done + self.unparseable + self.failed + self.withdrawn
 
     @property
     def answered(self) -> int:

@@ -17,7 +17,7 @@ from django.utils.module_loading import import_string
 from annotation.core.choices import JudgmentStatus
 from annotation.models import Dataset
 from annotation.queries.datasets import of_no_deleted
-from judging.core.runs import HISTORY, REGISTERED, TARGETS
+from judging.core.runs import HISTORY, REGISTERED, TARGETS, WITHDRAWN
 from judging.core.targets import RunTarget
 from judging.models import (
     GeneratedResponse,
@@ -167,13 +167,14 @@ def row_counts(runs: Collection[int], *, kinds: Collection[str]) -> Mapping[int,
             step_runs = dict(steps.values_list("run_id", "child_id"))
             owned.append((import_string(rows_of)(*step_runs.values()), step_runs))
     for rows, owners in owned:
-        counted = rows.order_by().values_list("run_id", "status").annotate(Count("pk"))
-        for run, status, n in counted:
+        each = rows.order_by().values_list("run_id", "status", "error_code")
+        for run, status, code, n in each.annotate(Count("pk")):
             before = counts[owners[run]]
+            has_failed = status == JudgmentStatus.FAILED and code not in WITHDRAWN
             counts[owners[run]] = RowCounts(
                 before.answered + (n if status == JudgmentStatus.DONE else 0),
                 before.total + n,
-                before.failed + (n if status == JudgmentStatus.FAILED else 0),
+                before.failed + (n if has_failed else 0),
             )
     return counts
 

@@ -19,6 +19,7 @@ from annotation.queries.participants import names_of
 from judging.core.rules import JudgePrompt, Variant
 from judging.core.runs import (
     REGISTERED,
+    WITHDRAWN,
     AppliedPlan,
     DistilledScenario,
     JudgedTotals,
@@ -116,13 +117,14 @@ def scored_totals(run_ids: Collection[int]) -> dict[str, Any]:
     """The scores of satisfaction runs together, as scripts read them.
 
     `scored` counts what was asked for and has a score, `parts` everything with a score by what it
-    was to its user; `failed` and `unparseable` count what has none, `errors` by code with what
-    stood in the way before. `cost` is None where a part of it is not known.
+    was to its user; `failed` and `unparseable` count calls without one, `errors` by code with what
+    stood in the way before and what was withdrawn. `cost` is None where a part of it is not known.
     """
     rows = SatisfactionJudgment.objects.filter(run__in=run_ids).order_by()
     by_part: dict[str, int] = {}
     without: dict[str, int] = defaultdict(int)
-    counted = rows.values_list("part", "status").annotate(Count("pk"))
+    called = rows.exclude(error_code__in=WITHDRAWN)
+    counted = called.values_list("part", "status").annotate(Count("pk"))
     for part, status, count in counted.order_by("part", "status"):
         if status == JudgmentStatus.DONE:
             by_part[part] = count
@@ -343,12 +345,14 @@ def _stage(stage: StageName, rows: QuerySet[Any]) -> StageProgress:
         counts[status] += count
         if code:
             errors.append((code, count))
+    withdrawn = sum(count for code, count in errors if code in WITHDRAWN)
     return StageProgress(
         stage=stage,
         pending=counts[JudgmentStatus.PENDING],
         done=counts[JudgmentStatus.DONE],
         unparseable=counts[JudgmentStatus.UNPARSEABLE],
-        failed=counts[JudgmentStatus.FAILED],
+        failed=counts[JudgmentStatus.FAILED] - withdrawn,
+        withdrawn=withdrawn,
         errors=tuple(sorted(errors, key=lambda one: (-one[1], one[0]))),
     )
 

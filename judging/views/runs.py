@@ -20,7 +20,7 @@ from annotation.models import User
 from annotation.queries.datasets import dataset_of
 from annotation.views.access import SignedInRequest, reader_required, whole_export
 from judging.core.error_texts import cause_in
-from judging.core.runs import RunProgress, StageName
+from judging.core.runs import WITHDRAWN, RunProgress, StageName
 from judging.exports import EXPORTS
 from judging.forms.runs import BudgetForm
 from judging.llm.errors import LlmCode
@@ -122,9 +122,13 @@ def _progress_context(
         "waits_for_file": found.status == RunStatus.BATCH,
         "can_retry": found.status not in (*UNFINISHED, RunStatus.BATCH)
         and found.kind != RunKind.RECORDED
-        and (found.errors or found.error_code or failed_below)
+        and (_may_be_asked_again(found) or failed_below)
         and not is_in_use(run),
     }
+
+
+def _may_be_asked_again(found: RunProgress) -> bool:
+    return bool(found.error_code) or any(code not in WITHDRAWN for code, _count in found.errors)
 
 
 def _reasons(found: RunProgress) -> list[str]:

@@ -105,9 +105,7 @@ def estimates_told(estimates: Sequence[RunEstimate], *, json_wanted: bool) -> st
     if json_wanted:
         return json.dumps(estimates_as_json(estimates), ensure_ascii=False)
     lines = [
-        f"{', '.join(filter(None, (one.annotator, one.judge)))}: "
-        f"{_calls(one)}; {_tokens(one)}{_cost(one)}"
-        for one in estimates
+        f"{one.label}: {_calls(one)}; {_tokens(one)}{_cost(one)}" for one in estimates
     ]
     total = total_of(estimates)
     lines.append(f"total: {_calls(total)}; {_cost(total)}")

@@ -89,12 +89,16 @@ def test_what_the_bootstrap_may_be_is_said():
         call("--train", "train", "--test", "test", "--bootstrap", "9999")
 
 
+LINES = ["fake: test: 28 calls", "fake:no-memory: test: 24 calls", "total: 52 calls"]
+
+
 def test_an_estimate_asks_nothing():
     with FakeLlm() as server:
         make_endpoint(name="fake", base_url=server.base_url, input_price=1, output_price=1)
-        out, _ = call("--train", "train", "--test", "test", "--evaluators", "fake", "--estimate")
+        asked = ("fake", "fake:no-memory", "--estimate")
+        out, _ = call("--train", "train", "--test", "test", "--evaluators", *asked)
         assert server.stats()["calls"] == 0
-    assert "fake: 28 calls, 0 replies stored" in out
+    assert [line.partition(", ")[0] for line in out.splitlines()[:3]] == LINES
     assert not JudgeRun.objects.exists()
 
 

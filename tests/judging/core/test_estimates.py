@@ -123,6 +123,7 @@ def test_no_reply_is_longer_than_its_limit():
 
 def test_an_estimate_as_json():
     assert run(mean=12.5).to_json() == {
+        "name": "ann, e",
         "annotator": "ann",
         "judge": "e",
         "writer": "e",

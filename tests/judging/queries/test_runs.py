@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from judging.models import JudgeRun, LlmCall, RunUnit
+from judging.queries.run_lists import row_counts
 from judging.queries.runs import has_verdicts, judged_totals, run_progress, scored_totals
 from tests.factory import make_comparison, make_judgment, make_preference, make_run
 
@@ -28,6 +29,7 @@ def test_rows_are_counted_by_stage_status_and_error(django_assert_num_queries):
         ("UNPARSEABLE", "verdict:unparseable"),
         ("FAILED", "llm:timeout"),
         ("FAILED", "preference:missing"),
+        ("FAILED", "comparison:no-text"),  # withdrawn meanwhile: no call failed
     ]:
         make_judgment(run, make_comparison(), preference, status=status, error_code=code)
     make_judgment(make_run(), make_comparison(), preference)
@@ -42,12 +44,16 @@ def test_rows_are_counted_by_stage_status_and_error(django_assert_num_queries):
         1,
         2,
     )
+    assert judge.withdrawn == 1
+    assert judged_totals(run.pk).failed == 3
+    assert row_counts([run.pk], kinds=["DISTIL"])[run.pk].failed == 3
     assert progress.errors == (
         ("llm:timeout", 2),
+        ("comparison:no-text", 1),
         ("preference:missing", 1),
         ("verdict:unparseable", 1),
     )
-    assert (progress.total, progress.answered, progress.status) == (7, 6, "RUNNING")
+    assert (progress.total, progress.answered, progress.status) == (8, 7, "RUNNING")
 
 
 def test_only_replies_that_the_run_paid_for_are_counted_each_once():

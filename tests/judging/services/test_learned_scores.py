@@ -3,9 +3,12 @@
 import pytest
 
 from annotation.models import SatisfactionLabel
+from benchmark.queries.choices import dataset_of
+from benchmark.queries.satisfaction import satisfaction_figures
 from judging.core.satisfaction_model import from_text
 from judging.core.targets import RunTarget, Targets
 from judging.models import JudgeRun, LearnedModel, RunStatus, SatisfactionJudgment
+from judging.queries.runs import scored_totals
 from judging.queries.satisfaction.learned import steps_learned
 from judging.services.batches import IdRange
 from judging.services.foreground import run_to_end
@@ -81,6 +84,10 @@ def test_a_rating_taken_back_after_the_start_is_named(dataset):
     failed = run.satisfaction_judgments.filter(status="FAILED")
     assert list(failed.values_list("error_code", flat=True)) == ["score:no-turn"]
     assert run.satisfaction_judgments.filter(status="DONE").count() == 47
+    totals = scored_totals([run.pk])
+    assert (totals["failed"], totals["errors"]) == (0, {"score:no-turn": 1})
+    figures = satisfaction_figures(dataset_of(dataset.slug), user=None, seed=0, until=None)
+    assert (figures.failed, figures.turns) == (0, 47)
 
 
 def test_it_judges_no_pairs(dataset):

@@ -18,9 +18,11 @@ from judging.models import (
 from judging.queries.run_lists import run_list
 from tests.benchmark.stage import Stage
 from tests.factory import (
+    make_comparison,
     make_dataset,
     make_endpoint,
     make_judgment,
+    make_preference,
     make_rating,
     make_run,
     make_user,
@@ -299,6 +301,15 @@ def test_what_is_over_is_not_stopped_and_what_runs_is_not_repeated(manager):
     JudgeRun.objects.filter(pk=run.pk).update(status="RUNNING", heartbeat_at=timezone.now())
     page = tight(manager.post(f"/runs/{run.pk}/retry/", follow=True))
     assert "The run is in progress. Wait for it to finish, or cancel it." in page
+
+
+def test_a_run_whose_ratings_were_withdrawn_offers_no_retry(manager):
+    run = make_run(status="DONE")
+    judgment = {"status": "FAILED", "error_code": "comparison:no-text"}
+    make_judgment(run, make_comparison(), make_preference(), **judgment)
+    page = tight(manager.get(f"/runs/{run.pk}/"))
+    assert "comparison:no-text" in page
+    assert "Retry failed calls" not in page
 
 
 def test_what_failed_is_asked_again(manager):

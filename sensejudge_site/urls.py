@@ -9,8 +9,9 @@ from django.views.i18n import set_language
 from drf_spectacular.contrib.django_filters import DjangoFilterExtension
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from annotation.views.datasets import delete, import_file
+from annotation.views.datasets import dataset, delete, import_file
 from judging.core.formats.detect import ALL_FORMATS
+from judging.queries.downloads import filled_exports
 from judging.queries.run_lists import is_under_way
 from judging.queries.runs import has_verdicts
 from judging.services.recorded import import_any
@@ -42,6 +43,7 @@ urlpatterns = [
         import_file,
         {"run": import_any, "formats": ALL_FORMATS, "judged": has_verdicts},
     ),
+    path("datasets/<slug:slug>/", dataset, {"filled": filled_exports}),
     path("datasets/<slug:slug>/delete/", delete, {"under_way": is_under_way}),
     path("", include("annotation.urls")),
     path("", include("judging.urls")),

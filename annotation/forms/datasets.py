@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.dataset_names import split_derived
 from annotation.core.formats import tables
 from annotation.core.formats.detect import AUTO, FORMATS, Format
+
+Choices = list[tuple[Any, Any]]
+
+
+def grouped_datasets(names: Iterable[tuple[str, str]]) -> Choices:
+    """Choices of datasets, by short and shown name, with derived ones in a group at the end."""
+    own, derived = split_derived(names)
+    return [*own, (_("Derived datasets"), derived)] if derived else [*own]
+
 
 _FORMAT_NAMES: Final = {
     "sensejudge": _("SenseJudge (JSONL)"),

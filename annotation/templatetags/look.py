@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from django import template
 from django.core.exceptions import FieldDoesNotExist
@@ -13,6 +13,7 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
+from annotation.core.dataset_names import SlugNames, split_derived
 from annotation.core.formats.records import Fault
 from annotation.core.formats.tables import SCENARIO
 from annotation.core.item_names import ItemKey
@@ -31,6 +32,18 @@ _MINUS: Final = "\u2212"
 def code_text(code: str) -> str:
     """The sentence of an error code: what happened and what to do."""
     return gettext(text_of(code))
+
+
+@register.filter
+def by_origin(datasets: Iterable[Any]) -> list[tuple[str, SlugNames]]:
+    """Datasets as groups of a selector: those of people without a label, then derived ones.
+
+    Args:
+        datasets: pairs of short and shown name, or rows with `slug` and `name`.
+    """
+    names = [each if isinstance(each, tuple) else (each.slug, each.name) for each in datasets]
+    own, derived = split_derived(names)
+    return [("", own)] + ([(gettext("Derived datasets"), derived)] if derived else [])
 
 
 @register.filter

@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.core.datasets import answers_of, facts_of
+from annotation.core.datasets import DatasetCounts, answers_of, facts_of
 from annotation.core.formats.detect import AUTO, FORMATS, Format, format_of_text, with_columns
 from annotation.core.formats.tables import NAME as TABLES
 from annotation.core.formats.tables import preview
@@ -84,22 +84,46 @@ def datasets(request: SignedInRequest) -> HttpResponse:
     return render(request, "annotation/datasets.html", {"datasets": queries.datasets()})
 
 
+def _no_others(_dataset: Dataset) -> frozenset[str]:
+    return frozenset()
+
+
 @require_safe
 @reader_required
-def dataset(request: SignedInRequest, slug: str) -> HttpResponse:
-    """One dataset: its scenarios and annotators, its sessions page by page, its downloads."""
-    return render(request, "annotation/dataset.html", _of_dataset(request, _dataset(slug)))
+def dataset(
+    request: SignedInRequest, slug: str, filled: Callable[[Dataset], frozenset[str]] = _no_others
+) -> HttpResponse:
+    """One dataset: its scenarios and annotators, its sessions page by page, its downloads.
+
+    The site tells which exports of the apps above have a row, as `filled`.
+    """
+    context = _of_dataset(request, _dataset(slug), filled)
+    return render(request, "annotation/dataset.html", context)
 
 
-def _of_dataset(request: SignedInRequest, stored: Dataset) -> dict[str, object]:
+def _filled(counts: DatasetCounts) -> set[str]:
+    """The kinds of exports of people's data that have a row."""
+    kinds = {"sessions"} if counts.sessions else set()
+    if counts.labels:
+        kinds |= {"labels", "labels_wide"}
+    return kinds | ({"satisfaction"} if counts.ratings else set())
+
+
+def _of_dataset(
+    request: SignedInRequest,
+    stored: Dataset,
+    filled: Callable[[Dataset], frozenset[str]] = _no_others,
+) -> dict[str, object]:
     scenarios = queries.scenarios(stored)
     form = SessionFilterForm(
         request.GET, scenarios=[(row.pk, row.name) for row, _counts in scenarios]
     )
     scenario, search = form.wanted()
+    counts = queries.counts_of(stored)
+    kinds = _filled(counts) | filled(stored)
     return {
         "dataset": stored,
-        "counts": queries.counts_of(stored),
+        "counts": counts,
         "scenarios": scenarios,
         "annotators": queries.annotators_with_counts(stored),
         "form": form,
@@ -107,7 +131,7 @@ def _of_dataset(request: SignedInRequest, stored: Dataset) -> dict[str, object]:
         "page": queries.sessions_page(
             stored, scenario_id=scenario, search=search, page=request.GET.get("page", "1")
         ),
-        "downloads": DOWNLOADS,
+        "downloads": [each for each in DOWNLOADS if each[1] in kinds],
         "unlike": UNLIKE,
         "has_parquet": has_parquet(),
         "comparable": request.user.is_manager and queries.comparable(stored),

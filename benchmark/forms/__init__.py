@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.pairing import MOST_SAMPLED, PairingKind, PairingRules
 from annotation.forms import AnyForm
 from annotation.forms import asked as asked_form
+from annotation.forms.datasets import grouped_datasets
 from annotation.models import Dataset, User
 from annotation.models.wording import choices_of
 from annotation.queries.pairing import compared_models
@@ -428,7 +429,7 @@ class EvaluationForm(forms.Form):
     def __init__(self, data: Any = None, **kwargs: Any) -> None:
         """Offer the datasets with ratings, the evaluators of this program, and the endpoints."""
         super().__init__(data, **kwargs)
-        datasets = [(each.slug, str(each)) for each in with_ratings()]
+        datasets = grouped_datasets((each.slug, str(each)) for each in with_ratings())
         ours = [(name, evaluator_label(name)) for name in DEFAULT_EVALUATORS if name != STORED]
         ours.append((STORED, gettext("every judge that has scored these turns")))
         names = [(name, name) for name in comparing_judges()]

@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from annotation.core.choices import JudgmentStatus
+from annotation.core.dataset_names import candidates_slug
 from annotation.core.pairing import PairingKind, PairingRules
 from annotation.core.refusals import Refused
 from annotation.models import Dataset, Turn, User
@@ -338,7 +339,7 @@ def candidates_of(run: JudgeRun) -> Dataset:
     """The dataset in which the models of a construction answer; made where there is none."""
     version = run.config["version"]
     dataset, _made = Dataset.objects.get_or_create(
-        slug=f"{version}-candidates-{run.pk}",
+        slug=candidates_slug(version, run.pk),
         defaults={
             "name": f"{version} (candidates, run {run.pk})",
             "source": f"{run.dataset.slug}",

@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.forms.datasets import grouped_datasets
 from annotation.models import Dataset, User
 from annotation.models.wording import choices_of
 from judging.core.injections import AttackFamily
@@ -82,7 +83,7 @@ class CheckForm(forms.Form):
     def __init__(self, data: Any = None, **kwargs: Any) -> None:
         """Offer the datasets with comparisons and the judges that compare."""
         super().__init__(data, **kwargs)
-        datasets = [(each.slug, str(each)) for each in with_comparisons()]
+        datasets = grouped_datasets((each.slug, str(each)) for each in with_comparisons())
         judges = [(name, name) for name in comparing_judges()]
         writers = [("", gettext("the judge")), *judges]
         for name, choices in (("dataset", datasets), ("judge", judges), ("rephrase", writers)):

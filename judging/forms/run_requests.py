@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, Pooling, SplitSampling
+from annotation.forms.datasets import Choices
 from annotation.models import Dataset, User
+from annotation.queries.participants import annotators
 from judging.core.rules import (
     DRAWN,
     NO_SETS,
@@ -29,6 +32,21 @@ from judging.core.verdicts import VerdictRule
 from judging.models import RunKind
 from judging.queries.preferences import is_learned_elsewhere_only, where_learned
 from judging.services.run_requests import RunRequest
+
+
+def annotator_choices(dataset: Dataset, others: Iterable[Dataset]) -> Choices:
+    """Annotators of a dataset, then a group for those whom other datasets have besides."""
+    own = [(each.id, each.name) for each in annotators(dataset=dataset)]
+    offered = {number for number, _name in own}
+    choices: Choices = [("", _("everybody")), *own]
+    for other in others:
+        more = [
+            (each.id, each.name) for each in annotators(dataset=other) if each.id not in offered
+        ]
+        offered.update(number for number, _name in more)
+        if more:
+            choices.append((str(other), more))
+    return choices
 
 
 def requests_of(cleaned: Mapping[str, Any], *, dataset: Dataset, by: User) -> list[RunRequest]:

@@ -13,10 +13,10 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.choices import StudyKind
 from annotation.core.refusals import text_of
 from annotation.core.splits import DEFAULT_DEV_SIZE, DEFAULT_SEED, Pooling, SplitSampling
+from annotation.forms.datasets import grouped_datasets
 from annotation.models import Dataset, PairingPlan, User
 from annotation.models.wording import choices_of
 from annotation.queries.pairing import pairing_plans
-from annotation.queries.participants import annotators
 from annotation.queries.studies import studies_of_kind
 from judging.core.rules import (
     DRAWN,
@@ -32,23 +32,17 @@ from judging.core.rules import (
     Window,
     variants_at,
 )
-from judging.core.targets import (
-    COMPARISON_TARGETS,
-    PLAN,
-    STUDY,
-    TURN_TARGETS,
-    RunTarget,
-)
+from judging.core.targets import COMPARISON_TARGETS, PLAN, STUDY, TURN_TARGETS, RunTarget
 from judging.core.verdicts import VerdictRule
-from judging.forms.abilities import (
-    Limited,
-    LimitedChoices,
-    LimitedRadios,
-    shut_for,
-    with_abilities,
-)
+from judging.forms.abilities import Limited, LimitedChoices, LimitedRadios, shut_for, with_abilities
 from judging.forms.fields import again_field, budget_field
-from judging.forms.run_requests import level_in, requests_of, usual_sets_text, variant_in
+from judging.forms.run_requests import (
+    annotator_choices,
+    level_in,
+    requests_of,
+    usual_sets_text,
+    variant_in,
+)
 from judging.models import RunKind
 from judging.queries.preferences import learned_elsewhere, selected_by
 from judging.queries.satisfaction.targets import filters_of, rated_elsewhere
@@ -328,11 +322,8 @@ class RunForm(forms.Form):
         """Offer the dataset's annotators and the judges in use."""
         super().__init__(data, **kwargs)
         elsewhere, rated = learned_elsewhere(dataset), rated_elsewhere(dataset)
-        people = {each.id: each.name for each in annotators(dataset=dataset)}
-        for other in dict.fromkeys([*elsewhere, *rated]):
-            for each in annotators(dataset=other):
-                people.setdefault(each.id, f"{each.name} ({other})")
-        self._field("annotator").choices = [("", _("everybody")), *people.items()]
+        others = dict.fromkeys([*elsewhere, *rated])
+        self._field("annotator").choices = annotator_choices(dataset, others)
         self._field("learned_in").choices = [
             ("", _("this dataset")),
             *((other.slug, str(other)) for other in elsewhere),
@@ -359,8 +350,9 @@ class RunForm(forms.Form):
             *_studies(dataset, StudyKind.SATISFACTION),
         ]
         endpoints = list(all_endpoints().filter(enabled=True))
-        others = Dataset.objects.exclude(pk=dataset.pk).order_by("name").values_list("slug", "name")
-        self._field("train").choices = [("", _("others of this dataset")), *others]
+        rows = Dataset.objects.exclude(pk=dataset.pk).order_by("name").values_list("slug", "name")
+        own = ("", _("others of this dataset"))
+        self._field("train").choices = [own, *grouped_datasets(rows)]
         names = [(name, name) for name in (LEXICAL, LEARNED)]
         names += [(row.name, with_abilities(row)) for row in endpoints]
         self._field("judge").choices = names

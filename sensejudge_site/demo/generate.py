@@ -68,10 +68,6 @@ def write(path: Path, seed: int = SEED) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-BUILT_IN: Final = "built-in-pairs"
-"""The dataset of the pairs that an injection check takes where none is named."""
-
-
 def write_built_in(path: Path) -> None:
     """Write the built-in pairs as a JSONL file, without any label."""
     rows = [{"type": "dataset", "name": "Built-in pairs", "simulated": True}]

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from django.db.models import QuerySet
 
 from annotation.core.choices import StudyKind, Verdict
+from annotation.core.dataset_names import BUILT_IN_PAIRS
 from annotation.core.participants import rater_username
 from annotation.core.refusals import Refused
 from annotation.core.studies import StudyPlan
@@ -39,7 +40,7 @@ from judging.services.run_requests import RunRequest
 from sensejudge_site.demo import SLUG
 from sensejudge_site.demo.accounts import ANNOTATOR, LOGINS, MANAGER, PASSWORD, make_logins
 from sensejudge_site.demo.annotators import PERSONAS, Persona, noise_free_choice
-from sensejudge_site.demo.generate import BUILT_IN, NEWCOMER, write, write_built_in
+from sensejudge_site.demo.generate import NEWCOMER, write, write_built_in
 from sensejudge_site.management.parsing import few_users_told
 
 STUDIES: Final = (
@@ -116,8 +117,8 @@ def built_in_pairs(*, now: datetime) -> Dataset:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "pairs.jsonl"
         write_built_in(path)
-        import_records(path=path, dataset_slug=BUILT_IN, now=now)
-    return Dataset.objects.get(slug=BUILT_IN)
+        import_records(path=path, dataset_slug=BUILT_IN_PAIRS, now=now)
+    return Dataset.objects.get(slug=BUILT_IN_PAIRS)
 
 
 _WANTED: Final = (RunStatus.DONE, *UNFINISHED)

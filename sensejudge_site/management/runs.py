@@ -104,9 +104,7 @@ def estimates_told(estimates: Sequence[RunEstimate], *, json_wanted: bool) -> st
     """What `--estimate` prints: a line a run with the sums below, or one JSON object."""
     if json_wanted:
         return json.dumps(estimates_as_json(estimates), ensure_ascii=False)
-    lines = [
-        f"{one.label}: {_calls(one)}; {_tokens(one)}{_cost(one)}" for one in estimates
-    ]
+    lines = [f"{one.label}: {_calls(one)}; {_tokens(one)}{_cost(one)}" for one in estimates]
     total = total_of(estimates)
     lines.append(f"total: {_calls(total)}; {_cost(total)}")
     if total.calls:

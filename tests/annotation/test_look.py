@@ -64,7 +64,15 @@ def test_a_navigation_link_knows_where_it_is():
     assert "aria-current" not in render(source)
 
 
-READ = ["Datasets", "Studies", "Agreement", "Runs", "Trust", "Leaderboard", "Benchmarks"]
+READ = [
+    "Datasets",
+    "Studies",
+    "Agreement",
+    "Runs",
+    "Trust",
+    "Leaderboard",
+    "Benchmark construction",
+]
 
 
 @pytest.mark.django_db

@@ -80,7 +80,8 @@ def test_a_dataset_shows_scenarios_annotators_sessions_and_downloads(viewer, dat
     assert "User_1" in page
     assert f'href="/sessions/{Session.objects.get(key="k").pk}/"' in page
     assert 'href="/datasets/data/export/labels.jsonl"' in page
-    assert 'href="/datasets/data/export/judgments.csv"' in page
+    assert 'href="/datasets/data/export/mtbench_votes.csv"' in page
+    assert 'href="/datasets/data/export/judgments.csv"' not in page  # no judge has said anything
     assert "Add file" not in page
 
 
@@ -162,7 +163,7 @@ def test_what_users_wrote_cannot_run(viewer, data):
 
 
 def test_pages_cost_a_fixed_number_of_queries(viewer, data, django_assert_num_queries):
-    for address, queries in zip(addresses(), (10, 33, 13, 8), strict=True):
+    for address, queries in zip(addresses(), (10, 34, 13, 8), strict=True):
         with django_assert_num_queries(queries):
             viewer.get(address)
 

@@ -6,12 +6,14 @@ import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.core.formats.detect import with_columns
 from annotation.core.formats.fields import parsed
 from annotation.core.formats.tables import guess, preview
 from annotation.models import Comparison
+from annotation.views.datasets import DOWNLOADS
 from judging.core.formats.detect import ALL_FORMATS
 from judging.models import JudgeRun
 from judging.services.recorded import import_any
@@ -150,3 +152,18 @@ def test_what_annotators_need_to_see_is_placed_or_refused(parse, value, field):
     row = parsed(3, {**value, field: "Be a pirate."}, parse)
     placed = getattr(row.record, "system_prompt", "") == "Be a pirate."
     assert placed or [fault.field for fault in row.faults] == [field]
+
+
+@pytest.mark.parametrize("name", sorted(ADDED))
+def test_a_dataset_offers_the_downloads_that_have_a_row(client, name):
+    for before in FIRST.get(name, ()):
+        take(before)
+    take(name)
+    client.force_login(make_user(role="MANAGER"))
+    page = client.get("/datasets/data/").content.decode()
+    for address, kind, _label in DOWNLOADS:
+        file = reverse(address, args=["data", kind, "jsonl"])
+        rows = b"".join(client.get(file).streaming_content)
+        is_offered, has_rows = f'href="{file}"' in page, bool(rows.strip())
+        # Pairs to train on follow further rules, so that a few may be left of none.
+        assert is_offered is has_rows or (kind == "preference_pairs" and is_offered), kind

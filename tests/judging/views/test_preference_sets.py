@@ -176,6 +176,8 @@ def test_preferences_that_were_learned_elsewhere_follow_their_annotator(client):
     elsewhere.label(bob, "ABAB")
     learned = elsewhere.distilled(bob)
     page = client.get("/runs/new/", {"dataset": "new"})
+    offered = page.context["form"].fields["annotator"].choices
+    assert offered == [("", "everybody"), ("Other", [(bob.pk, "bob")])]
     asked = page.context["form"].initial
     assert (asked["kind"], asked["targets"], asked["sets"]) == ("TEST", "all", "")
     assert "those of the annotator above; none for everybody" in page.content.decode()

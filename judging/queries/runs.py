@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -123,17 +123,14 @@ def scored_totals(run_ids: Collection[int]) -> dict[str, Any]:
     rows = SatisfactionJudgment.objects.filter(run__in=run_ids).order_by()
     by_part: dict[str, int] = {}
     without: dict[str, int] = defaultdict(int)
-    called = rows.exclude(error_code__in=WITHDRAWN)
-    counted = called.values_list("part", "status").annotate(Count("pk"))
-    for part, status, count in counted.order_by("part", "status"):
+    counted = rows.exclude(error_code__in=WITHDRAWN).values_list("part", "status")
+    for part, status, count in counted.annotate(Count("pk")).order_by("part", "status"):
         if status == JudgmentStatus.DONE:
             by_part[part] = count
         else:
             without[status] += count
     progress = [run_progress(run_id) for run_id in run_ids]
-    errors: dict[str, int] = defaultdict(int)
-    for code, count in (each for one in progress for each in one.errors):
-        errors[code] += count
+    errors = sum((Counter(dict(one.errors)) for one in progress), Counter[str]())
     return {
         "scored": sum(n for part, n in by_part.items() if part != TurnPart.REFERENCE),
         "failed": without[JudgmentStatus.FAILED],

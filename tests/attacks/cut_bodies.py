@@ -23,6 +23,7 @@ _MARK: Final = "cut-off"
 _TEXT: Final = f"{_MARK}. " + "First rule. " * 20 + "And WITHOUT any museum."
 _KEPT: Final = (0.6, 0.99)  # shares of a body that are sent; the text begins before the first
 _SETTLE: Final = 2.0  # seconds for what was sent last
+_PATIENCE: Final = 60.0  # seconds until all whole forms are stored
 _COMPOSER: Final = re.compile(r'<form id="composer"[^>]* action="([^"]+)"')
 
 _SITE: Final = """
@@ -111,8 +112,9 @@ def attack(site: Site) -> Outcome:
                     Connection="close",
                 )
                 send(server.port, start + body, hang_up=False)
-            time.sleep(_SETTLE)
-            whole = _stored(site)
+            end = time.monotonic() + _PATIENCE
+            while not all((whole := _stored(site)).values()) and time.monotonic() < end:
+                time.sleep(_SETTLE)
     kinds = [kind for kind, count in stored.items() if count]
     return Outcome(
         held=not kinds and not paid and all(whole.values()),

@@ -347,8 +347,6 @@ def test_every_ablation_runs_against_a_server_and_asks_no_more_than_was_estimate
     judge = "fake,lexical" if vary == "judge" else "fake"
     options = {"dataset": dataset.slug, "vary": vary, "judge": judge, "json": True}
     estimate = json.loads(command(**options, estimate=True))
-    names = [each["name"] for each in estimate["runs"]]
-    assert len(set(names)) == len(names) > 0
     assert (JudgeRun.objects.count(), server.stats()["calls"]) == (0, 0)
     found = json.loads(command(**options, budget=Decimal(1)))
     assert found["rows"]

@@ -1,4 +1,4 @@
-"""The attacks of `make attack` pass on a machine that lacks a program, and say what they left out."""
+"""`make attack` passes on a machine that lacks a program, and says what it left out."""
 
 from __future__ import annotations
 

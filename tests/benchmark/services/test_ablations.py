@@ -25,7 +25,7 @@ def test_letters_that_an_endpoint_turns_out_to_lack_are_refused_in_an_estimate()
 
 def test_each_line_of_an_estimate_has_a_name_of_its_own():
     dataset, rater = make_study()
-    asked = AblationRequest(dataset, [rater], Vary.WINDOW, ["lexical"])
+    asked = AblationRequest(dataset, [rater], Vary.DEV_SIZE, ["lexical"])
     labels = [each.label for each in estimate_ablation(asked)]
-    assert len(set(labels)) == len(labels) == 6
-    assert labels[0] == f"{rater} · last turn · lexical"
+    assert len(set(labels)) == len(labels) > 2
+    assert labels[0] == f"{rater} · 2 · lexical"

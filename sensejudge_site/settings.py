@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from judging.core.endpoints import KNOWN_HOSTS, SITE_SECRETS, may_hold_key
 from sensejudge_site.kept_secret import kept_secret
+from sensejudge_site.private_files import FOLDER, make_private
 
 django_stubs_ext.monkeypatch()  # ModelAdmin[Row] and the like, where Django has no generics
 
@@ -30,6 +31,7 @@ APP_VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text(encodin
 
 VAR_DIR = Path(env.str("SENSEJUDGE_VAR", default=str(BASE_DIR / "var")))
 VAR_DIR.mkdir(parents=True, exist_ok=True)
+make_private(VAR_DIR / name for name in ("broker", "secret-key", "uploads"))
 
 
 DEBUG = env.bool("DEBUG", default=False)
@@ -114,6 +116,7 @@ DATABASES = {
 }
 if "sqlite3" in DATABASES["default"]["ENGINE"]:
     DATABASES["default"]["ENGINE"] = "sensejudge_site.sqlite3"  # writers wait in line
+    make_private(Path(f"{DATABASES['default']['NAME']}{end}") for end in ("", "-wal", "-shm"))
     # A new connection costs more than a page's queries: it reads the schema, and its cache is cold.
     DATABASES["default"].setdefault("CONN_MAX_AGE", None)
     DATABASES["default"]["OPTIONS"] = {
@@ -221,6 +224,7 @@ BROKER_DIR = VAR_DIR / "broker"
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://localhost")
 EMBEDDED_WORKER = CELERY_BROKER_URL.startswith("filesystem:")
 if EMBEDDED_WORKER:
+    BROKER_DIR.mkdir(mode=FOLDER, exist_ok=True)
     for _name in ("queue", "control", "processed"):
         (BROKER_DIR / _name).mkdir(parents=True, exist_ok=True)
     CELERY_BROKER_TRANSPORT_OPTIONS = {

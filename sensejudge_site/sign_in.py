@@ -76,7 +76,10 @@ LOOPBACK: Final = frozenset({"127.0.0.1", "::1"})
 """These two exactly: another address of 127.0.0.0/8 may be given to a proxy or a container."""
 
 _LISTENING: Final = "sensejudge.listening"  # no header: those of a client begin with HTTP_
-_PROXY: Final = ("HTTP_FORWARDED", "HTTP_VIA")
+_PROXY: Final = (
+    *("HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP", "HTTP_X_CLIENT_IP", "HTTP_TRUE_CLIENT_IP"),
+    *("HTTP_CF_CONNECTING_IP", "HTTP_X_CLUSTER_CLIENT_IP", "HTTP_FASTLY_CLIENT_IP"),
+)
 _PROXY_PREFIX: Final = "HTTP_X_FORWARDED"
 
 

@@ -15,6 +15,7 @@ from judging.queries.downloads import filled_exports
 from judging.queries.run_lists import is_under_way
 from judging.queries.runs import has_verdicts
 from judging.services.recorded import import_any
+from sensejudge_site.api_views import StoredSchema
 from sensejudge_site.views import SignOut, formats, glossary, home, methods, set_theme, start
 
 # There are no maps here. Otherwise a server's first description of the API starts 36 processes, a
@@ -49,7 +50,11 @@ urlpatterns = [
     path("", include("judging.urls")),
     path("", include("benchmark.urls")),
     path("api/v1/", include("sensejudge_site.api_urls")),
-    path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path(
+        "api/schema/",
+        SpectacularAPIView.as_view(generator_class=StoredSchema),
+        name="api-schema",
+    ),
     path("api/", _API_DOCS, name="api-docs"),
     path("admin/", admin.site.urls),
 ]

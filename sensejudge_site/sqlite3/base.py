@@ -9,10 +9,13 @@ timeout hold as ever, and whoever waited that long in line goes on to them.
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
 from django.db.backends.sqlite3 import base
+
+from sensejudge_site.private_files import create_private
 
 _lines: Final[defaultdict[str, Lock]] = defaultdict(Lock)
 _PATIENCE: Final = 5.0  # seconds, as SQLite's own default
@@ -22,6 +25,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """A connection that holds its process's place from the start of a transaction to its end."""
 
     _held: Lock | None = None
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Connect; SQLite gives its log the rights of the file, which is its owner's alone."""
+        path = str(conn_params["database"])
+        if not path.startswith(("file:", ":memory:")):
+            create_private(Path(path))
+        return super().get_new_connection(conn_params)
 
     def _start_transaction_under_autocommit(self) -> None:
         line = _lines[str(self.settings_dict["NAME"])]

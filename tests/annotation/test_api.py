@@ -6,7 +6,10 @@ import base64
 import subprocess
 
 import pytest
+from django.utils.translation import get_language
+from drf_spectacular.generators import SchemaGenerator
 
+from sensejudge_site.api_views import stored_schema
 from tests import factory
 
 pytestmark = pytest.mark.django_db
@@ -112,6 +115,26 @@ def test_the_schema_is_served_and_no_process_started(client, monkeypatch):
     assert answer.status_code == 200
     assert b"/api/v1/judgments/" in answer.content
     assert not started
+
+
+def test_the_schema_is_generated_once_a_language(client, monkeypatch):
+    generated = []
+    generate = SchemaGenerator.get_schema
+
+    def counted(self, *args, **kwargs):
+        generated.append(get_language())
+        return generate(self, *args, **kwargs)
+
+    monkeypatch.setattr(SchemaGenerator, "get_schema", counted)
+    stored_schema.cache_clear()
+    for role in ("VIEWER", "ADMIN", "ANNOTATOR"):
+        client.force_login(factory.make_user(role=role))
+        for asked in ("", "?lang=en", "?lang=xx", "?format=json", "?version=2"):
+            assert client.get(f"/api/schema/{asked}").status_code == 200
+    assert generated == ["en"]
+    for asked in ("?lang=zh-hans", "?lang=zh-cn"):
+        assert client.get(f"/api/schema/{asked}").status_code == 200
+    assert generated == ["en", "zh-hans"]
 
 
 @pytest.mark.parametrize(

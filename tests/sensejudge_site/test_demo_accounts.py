@@ -111,6 +111,12 @@ class TestSigningIn:
         {**HERE, "HTTP_X_FORWARDED_FOR": ""},
         {**HERE, "HTTP_X_FORWARDED_PROTO": "http"},
         {**HERE, "HTTP_VIA": "1.1 proxy"},
+        {**HERE, "HTTP_X_REAL_IP": "192.0.2.7"},
+        {**HERE, "HTTP_X_CLIENT_IP": "192.0.2.7"},
+        {**HERE, "HTTP_X_CLUSTER_CLIENT_IP": "192.0.2.7"},
+        {**HERE, "HTTP_TRUE_CLIENT_IP": "192.0.2.7"},
+        {**HERE, "HTTP_CF_CONNECTING_IP": "192.0.2.7"},
+        {**HERE, "HTTP_FASTLY_CLIENT_IP": "192.0.2.7"},
     ]
 
     @pytest.fixture(autouse=True)

@@ -41,8 +41,10 @@ def keep(upload: File[Any], owner: User) -> str:
         folder.parent.mkdir(mode=0o700, exist_ok=True)
         _clear_old(folder.parent)
         _clear_surplus(folder.parent, owner)
-        folder.mkdir()
-        with (folder / (name[-_NAME_CHARS:] or "upload")).open("wb") as file:
+        folder.mkdir(mode=0o700)
+        path = folder / (name[-_NAME_CHARS:] or "upload")
+        path.touch(mode=0o600)
+        with path.open("wb") as file:
             for chunk in upload.chunks():
                 file.write(chunk)
     except BaseException as error:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.dataset_names import split_derived
 from annotation.core.formats import tables
 from annotation.core.formats.detect import AUTO, FORMATS, Format
+from annotation.core.formats.headers import PAIR_KEYS, RATING_KEYS, VERDICT_OF, guess
 
 Choices = list[tuple[Any, Any]]
 
@@ -160,6 +161,7 @@ class ImportForm(forms.Form):
         ]
 
 
+_VERDICT: Final = "verdict"
 _NOT_IMPORTED: Final = ("", _("Not imported"))
 _KEY_NAMES: Final = {
     "prompt": _("Prompt"),
@@ -180,11 +182,11 @@ _KEY_NAMES: Final = {
     "comment": _("Comment"),
     "system_prompt": _("System prompt"),
 }
-_SHARED: Final = [key for key in tables.PAIR_KEYS if key in tables.RATING_KEYS]
+_SHARED: Final = [key for key in PAIR_KEYS if key in RATING_KEYS]
 _GROUPS: Final = (
     (_("Pairs and ratings"), _SHARED),
-    (_("Pairs"), [key for key in tables.PAIR_KEYS if key not in _SHARED]),
-    (_("Ratings"), [key for key in tables.RATING_KEYS if key not in _SHARED]),
+    (_("Pairs"), [key for key in PAIR_KEYS if key not in _SHARED]),
+    (_("Ratings"), [key for key in RATING_KEYS if key not in _SHARED]),
 )
 
 
@@ -197,8 +199,12 @@ class TableForm(forms.Form):
 
     def __init__(self, *args: Any, header: Sequence[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._header = header
         self._names = [f"column-{place}" for place in range(len(header))]
-        guesses = {place: key for key, place in tables.guess(header).items()}
+        guesses = {
+            place: _VERDICT if key.startswith(VERDICT_OF) else key
+            for key, place in guess(header).items()
+        }
         choices = [
             _NOT_IMPORTED,
             *((group, [(key, _KEY_NAMES[key]) for key in keys]) for group, keys in _GROUPS),
@@ -216,21 +222,42 @@ class TableForm(forms.Form):
         return [self[name] for name in self._names]
 
     def columns(self) -> dict[str, int]:
-        """The places of the columns that were chosen."""
-        return {
-            key: place
+        """The places of the columns that were chosen; several verdicts have their annotators."""
+        chosen = [
+            (key, place)
             for place, name in enumerate(self._names)
             if (key := self.cleaned_data.get(name))
-        }
+        ]
+        verdicts = [place for key, place in chosen if key == _VERDICT]
+        if not self._have_names(verdicts):
+            return dict(chosen)
+        named = {VERDICT_OF + self._annotator(place): place for place in verdicts}
+        return {key: place for key, place in chosen if key != _VERDICT} | named
+
+    def _have_names(self, verdicts: Sequence[int]) -> bool:
+        return len(verdicts) > 1 or any(
+            self._header[place].lower().startswith(VERDICT_OF) for place in verdicts
+        )
+
+    def _annotator(self, place: int) -> str:
+        title = self._header[place]
+        return title[len(VERDICT_OF) :].strip() if self._have_names([place]) else title
 
     def clean(self) -> None:
-        """Each field once, and those that are needed."""
+        """Each field once, but for verdicts of several annotators, and those that are needed."""
         chosen: list[str] = []
         for name in self._names:
             key = self.cleaned_data.get(name, "")
-            if key and key in chosen:
+            if key and key in chosen and key != _VERDICT:
                 self.add_error(name, _("Already chosen for another column."))
             chosen.append(key)
+        names = [
+            self._annotator(place)
+            for place, name in enumerate(self._names)
+            if self.cleaned_data.get(name) == _VERDICT
+        ]
+        if len(set(names)) < len(names):
+            self.add_error(None, _("Columns of several annotators need different headers."))
         missing = [str(_KEY_NAMES[key]) for key in tables.missing(set(chosen))]
         if missing:
             names = ", ".join(missing)

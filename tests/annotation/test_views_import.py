@@ -257,6 +257,22 @@ def test_a_table_is_shown_before_it_is_imported_with_its_columns_guessed(
     assert list((tmp_path / "uploads").iterdir()) == []
 
 
+def test_colleagues_have_a_column_of_verdicts_each(manager):
+    table = b"Question,Answer 1,Answer 2,Ann,verdict:Bob\nWhy?,a,b,1,tie\n"
+    columns = ("prompt", "text_a", "text_b", "verdict", "verdict")
+    page = send(manager, table).content.decode()
+    assert page.count('<option value="verdict" selected>') == 1  # Ann may be anything
+    assert manager.post(ADDRESS, chosen(token_in(page), *columns)).status_code == 200
+    labels = PairwiseLabel.objects.order_by("annotator__display_name")
+    assert list(labels.values_list("annotator__display_name", "verdict")) == [
+        ("Ann", "A"),
+        ("Bob", "TIE"),
+    ]
+    page = send(manager, table.replace(b"verdict:Bob", b"Ann")).content.decode()
+    answer = manager.post(ADDRESS, chosen(token_in(page), *columns))
+    assert "Columns of several annotators need different headers." in answer.content.decode()
+
+
 def test_a_table_can_be_checked_first_and_its_errors_are_listed(manager):
     token = token_in(send(manager, TABLE.encode()).content.decode())
     answer = manager.post(ADDRESS, chosen(token, *COLUMNS, dry_run="on"))
@@ -266,7 +282,7 @@ def test_a_table_can_be_checked_first_and_its_errors_are_listed(manager):
     page = answer.content.decode()
     assert answer.status_code == 422
     assert "2 errors. Nothing was imported." in page
-    assert "Expected A, B or tie, or the header" in page
+    assert "Expected A, B or tie, 1 or 2, or the header" in page
     assert '<option value="verdict" selected>' in page  # what was chosen is still chosen
     assert not Dataset.objects.exists()
     manager.post(ADDRESS, chosen(token, *COLUMNS))

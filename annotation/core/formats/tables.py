@@ -2,7 +2,8 @@
 
 Which column is what is told by its header (one of KEYS), or by whoever imports: a mapping of keys
 to the headers, or places, of columns. A table with two responses a row holds pairs, one with a
-response and a score holds ratings. Columns that nobody named are not read.
+response and a score holds ratings. Common headers are guessed; other columns are not read.
+Several annotators may have a column of verdicts each, named `verdict:` and their name.
 """
 
 from __future__ import annotations
@@ -18,6 +19,15 @@ from typing import Final, TextIO
 from annotation.core.choices import Verdict
 from annotation.core.formats import sensejudge
 from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.headers import (
+    KEYS,
+    PAIR_KEYS,
+    RATING_KEYS,
+    VERDICT_OF,
+    are_pairs,
+    exact_keys,
+    guess,
+)
 from annotation.core.formats.reading import (
     MAX_ROW_CHARS,
     RawRow,
@@ -42,35 +52,6 @@ SCENARIO: Final = "default"
 ANNOTATOR: Final = "annotator"
 """Whose labels they are where no column names anybody."""
 
-PAIR_KEYS: Final = (
-    "prompt",
-    "text_a",
-    "text_b",
-    "model_a",
-    "model_b",
-    "annotator",
-    "verdict",
-    "gold",
-    "gold_reason",
-    "comment",
-    "scenario",
-    "session",
-    "system_prompt",
-)
-RATING_KEYS: Final = (
-    "prompt",
-    "response",
-    "model",
-    "annotator",
-    "score",
-    "reason",
-    "gold",
-    "gold_reason",
-    "comment",
-    "scenario",
-    "system_prompt",
-)
-KEYS: Final = tuple(dict.fromkeys((*PAIR_KEYS, *RATING_KEYS)))
 _NEEDED_OF_PAIRS: Final = ("prompt", "text_a", "text_b")
 _NEEDED_OF_RATINGS: Final = ("prompt", "response", "score")
 _MAY_BE_EMPTY: Final = ("prompt", "text_a", "text_b", "response")
@@ -120,13 +101,18 @@ def read_columns(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for part in re.findall(r'(?:"[^"]*"|[^",])+', text):
         key, equals, header = (each.strip() for each in _unquoted(part).partition("="))
-        if not equals or key not in KEYS:
-            known = ", ".join(KEYS)
+        if not equals or (key not in KEYS and not _names_annotator(key)):
+            known = f"{', '.join(KEYS)} or {VERDICT_OF}NAME"
             raise Refused("import:columns", f"expected KEY=HEADER with one of {known}, not {part}")
         if key in found:
             raise Refused("import:columns", f"{key} has two columns")
         found[key] = _unquoted(header)
     return found
+
+
+def _names_annotator(key: str) -> bool:
+    """Whether a key is that of one annotator's verdicts."""
+    return key.startswith(VERDICT_OF) and bool(key.removeprefix(VERDICT_OF).strip())
 
 
 def _unquoted(text: str) -> str:
@@ -160,12 +146,8 @@ def preview(path: Path) -> tuple[list[str], list[list[str]]]:
 
 def missing(keys: Collection[str]) -> list[str]:
     """The keys without which a table cannot be imported that has columns for these."""
-    needed = _NEEDED_OF_PAIRS if _are_pairs(keys) else _NEEDED_OF_RATINGS
+    needed = _NEEDED_OF_PAIRS if are_pairs(keys) else _NEEDED_OF_RATINGS
     return [key for key in needed if key not in keys]
-
-
-def _are_pairs(keys: Collection[str]) -> bool:
-    return "text_a" in keys or "text_b" in keys or not ("response" in keys or "score" in keys)
 
 
 def read_file(path: Path, columns: Columns | None = None) -> Iterator[RawRow]:
@@ -193,6 +175,22 @@ def read_file(path: Path, columns: Columns | None = None) -> Iterator[RawRow]:
             yield RawRow(line, fault=Fault(line, "", reason, shown(cells[0]), parts))
         else:
             yield storable(line, _by_key(header, cells, places))
+
+
+def columns_read(path: Path, columns: Columns | None = None) -> tuple[dict[str, str], list[str]]:
+    """The header that each key of a table is read from, and the headers that are not read.
+
+    Raises:
+        Refused: Nothing can be read, or not as text.
+    """
+    for line, cells in table_rows(path):
+        if isinstance(cells, Fault):
+            break
+        header = [cell.strip() for cell in cells]
+        places, _faults = _places(line, header, columns or {})
+        unread = [name for place, name in enumerate(header) if place not in places.values()]
+        return {key: header[place] for key, place in places.items()}, unread
+    return {}, []
 
 
 def _by_key(header: Sequence[str], cells: Sequence[str], places: Places) -> dict[str, str]:
@@ -299,21 +297,27 @@ _MANY: Final = gettext_noop("Several columns have this header")
 def _places(line: int, header: Sequence[str], columns: Columns) -> tuple[Places, list[Fault]]:
     """Where the columns are, and all that is wrong with what was said of them."""
     places, faults = _named_places(line, header, columns)
-    names = [_plain(name).replace(" ", "_") for name in header]
+    taken = {*places.values()}
+    exact = exact_keys(header)
+    guesses = {key: place for key, place in guess(header).items() if place not in taken}
     if any(isinstance(column, int) for column in columns.values()):
-        names = []  # who told the places has seen every column
-    known = {*columns, *(name for name in names if name in KEYS)}
-    kind = PAIR_KEYS if _are_pairs(known) else RATING_KEYS
+        exact, guesses = {}, {}  # who told the places has seen every column
+    found = {**guesses, **{key: several[0] for key, several in exact.items()}}
+    known = {*columns, *found}
+    kind = PAIR_KEYS if are_pairs(known) else RATING_KEYS
     for key in columns:
-        if key not in kind:
+        if key not in kind and not (kind is PAIR_KEYS and _names_annotator(key)):
             pair = gettext_noop("A table of pairs has no such column")
             rating = gettext_noop("A table of ratings has no such column")
             reason = pair if kind is PAIR_KEYS else rating
             faults.append(Fault(line, key, reason, shown(columns[key])))
-    for key in (each for each in kind if each in names and each not in columns):
-        places[key] = names.index(key)
-        if names.count(key) > 1:
+    for key, place in found.items():
+        if key in columns or (key not in kind and not _names_annotator(key)):
+            continue
+        places[key] = place
+        if len(exact.get(key, ())) > 1:
             faults.append(Fault(line, key, _MANY, key))
+    faults += _apart(line, header, places)
     for key in missing(known):
         reason = gettext_noop("No column was named for this field")
         faults.append(Fault(line, key, reason, shown(", ".join(header))))
@@ -344,6 +348,15 @@ def _places_of(header: Sequence[str], column: str | int) -> list[int]:
     return [place for place, name in enumerate(header) if name == wanted]
 
 
+def _apart(line: int, header: Sequence[str], places: Places) -> Iterator[Fault]:
+    """A fault for what would say twice whose verdict it is."""
+    if any(map(_names_annotator, places)):
+        for key in ("verdict", "annotator", "comment"):
+            if key in places:
+                reason = gettext_noop("Cannot be combined with a verdict column for each annotator")
+                yield Fault(line, key, reason, shown(header[places[key]]))
+
+
 def _used_twice(line: int, header: Sequence[str], places: Places) -> Iterator[Fault]:
     """A fault for every key whose column another one has."""
     taken: dict[int, str] = {}
@@ -367,6 +380,12 @@ def _pair(fields: Fields) -> SessionRecord:
     told.setdefault("scenario", SCENARIO)
     if "gold" in told:
         told["gold"] = [{"verdict": _verdict(fields, "gold"), **_gold_reason(fields)}]
+    named = [key for key in fields.data if _names_annotator(key)]
+    if named:
+        told["labels"] = [
+            {"annotator": key.removeprefix(VERDICT_OF).strip(), "verdict": _verdict(fields, key)}
+            for key in named
+        ]
     if "verdict" in told:
         told["verdict"] = _verdict(fields, "verdict")
         told.setdefault("annotator", ANNOTATOR)
@@ -380,16 +399,18 @@ def _gold_reason(fields: Fields) -> dict[str, object]:
 
 
 def _verdict(fields: Fields, key: str) -> Verdict:
-    """What a word means: a letter, a tie, or the header or the model of the better response."""
+    """What a word means: a letter or a number, a tie, or the better one's header or model."""
     word = fields.text(key).casefold()
     meant = [Verdict.TIE] if word == "tie" else []
-    for side, verdict in (("a", Verdict.A), ("b", Verdict.B)):
+    for side, number, verdict in (("a", "1", Verdict.A), ("b", "2", Verdict.B)):
         names = (fields.data.get(f"{told}_{side}", side) for told in ("header", "model"))
-        if word in {side, *(str(name).casefold() for name in names)}:
+        if word in {side, number, *(str(name).casefold() for name in names)}:
             meant.append(verdict)
     if len(meant) == 1:
         return meant[0]
-    reason = gettext_noop("Expected A, B or tie, or the header or the model of the better response")
+    reason = gettext_noop(
+        "Expected A, B or tie, 1 or 2, or the header or the model of the better response"
+    )
     several = gettext_noop("This can mean more than one answer")
     fields.fault(key, several if meant else reason, fields.data[key])
     return Verdict.TIE
@@ -421,59 +442,3 @@ def _rating(fields: Fields) -> SessionRecord:
         turns=(TurnRecord(prompt, (response,)),),
         system_prompt=system_prompt,
     )
-
-
-_SIDES: Final[Mapping[str, re.Pattern[str]]] = {
-    "text": re.compile(
-        r"(?:(?:text|answer|response|output|reply|completion|candidate|option|回答|回复|答案) ?"
-        r"(?=[ab12])|(?=[ab]))([ab12])"
-    ),
-    "model": re.compile(r"(?:model|generator|system|assistant|模型) ?([ab12])"),
-}
-_GUESSES: Final[Mapping[str, str]] = {
-    word: key
-    for key, words in {
-        "prompt": "prompt,question,instruction,query,input,request,user message,问题,提示,指令",
-        "annotator": "annotator,rater,labeller,labeler,evaluator,worker,user,标注者,标注员,评分者",
-        "verdict": "verdict,better,winner,preference,preferred,choice,label,best,chosen,"
-        "better answer,better response,better one,which is better,更好,胜者,选择,偏好",
-        "comment": "comment,comments,note,notes,remark,remarks,rationale,explanation,评论,备注",
-        "scenario": "scenario,topic,category,task,domain,subject,场景,类别,主题",
-        "session": "session,session id,conversation,conversation id,会话",
-        "system_prompt": "system prompt,系统提示",
-        "response": "response,answer,output,reply,completion,回答,回复,答案",
-        "model": "model,generator,model name,模型",
-        "score": "score,rating,satisfaction,stars,grade,评分,分数,满意度",
-        "reason": "reason,原因",
-        "gold": "gold,gold answer,gold label,gold verdict,gold score,ground truth,金标,标准答案",
-        "gold_reason": "gold reason,gold rationale,gold explanation",
-    }.items()
-    for word in words.split(",")
-}
-
-
-def guess(header: Sequence[str]) -> dict[str, int]:
-    """Which column is probably what, by common headers; each key once, the first column first."""
-    found: dict[str, int] = {}
-    for place, name in enumerate(header):
-        key = _guess(_plain(name))
-        if key:
-            found.setdefault(key, place)
-    pairs = "text_a" in found and "text_b" in found
-    kind = PAIR_KEYS if pairs or "response" not in found else RATING_KEYS
-    return {key: place for key, place in found.items() if key in kind}
-
-
-def _guess(name: str) -> str:
-    if name.replace(" ", "_") in KEYS:
-        return name.replace(" ", "_")
-    for key, pattern in _SIDES.items():
-        side = pattern.fullmatch(name)
-        if side:
-            return f"{key}_{'a' if side[1] in 'a1' else 'b'}"
-    return _GUESSES.get(name, "")
-
-
-def _plain(name: str) -> str:
-    """A header without its case and punctuation."""
-    return " ".join(re.sub(r"[\W_]+", " ", name.casefold()).split())

@@ -15,6 +15,7 @@ from typing import Final
 
 from annotation.core.formats import tables
 from annotation.core.formats.fields import Fields
+from annotation.core.formats.headers import VERDICT_OF
 from annotation.core.formats.reading import RawRow, open_text, read_rows, storable
 from annotation.core.formats.records import Fault, SessionRecord, shown
 from annotation.core.formats.sensejudge import parse_pair
@@ -23,9 +24,6 @@ from annotation.core.tables import as_it_was
 
 NAME: Final = "labels-wide"
 TYPE: Final = "wide"
-VERDICT_OF: Final = "verdict:"
-"""How the column of an annotator begins."""
-
 COLUMNS: Final = (
     "type",
     "session",

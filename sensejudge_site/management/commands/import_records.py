@@ -11,9 +11,10 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from annotation.core.formats.detect import AUTO, Format, with_columns
+from annotation.core.formats.headers import KEYS
 from annotation.core.formats.records import Fault
-from annotation.core.formats.tables import KEYS, read_columns
 from annotation.core.formats.tables import NAME as TABLES
+from annotation.core.formats.tables import columns_read, read_columns
 from annotation.core.formats.user_lists import read_users
 from annotation.core.refusals import Refused
 from annotation.services.datasets import state_sampling
@@ -87,6 +88,8 @@ class Command(OneLineCommand):
                 by=None,
                 now=timezone.now(),
             )
+        if report.format == TABLES:
+            self._name_columns(options["path"], options["columns"])
         if options["json"]:
             self.stdout.write(json.dumps(report.as_dict(), ensure_ascii=False))
         else:
@@ -96,6 +99,13 @@ class Command(OneLineCommand):
             errors = counted(report.fault_count, "error")
             message = f"nothing was imported: {errors}, the first on {first}"
             raise CommandError(message, returncode=INPUT_WRONG)
+
+    def _name_columns(self, path: Path, columns: str | None) -> None:
+        """Says what was read of a table, and what was not: headers may have been guessed."""
+        read, unread = columns_read(path, None if columns is None else read_columns(columns))
+        self.stderr.write("columns: " + ", ".join(f"{key}={name}" for key, name in read.items()))
+        if unread:
+            self.stderr.write("not read: " + ", ".join(unread))
 
     def _progress(self, rows: int) -> None:
         if self.stderr.isatty():

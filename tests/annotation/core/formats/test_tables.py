@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from annotation.core.choices import Reason, Verdict
 from annotation.core.formats import tables
 from annotation.core.formats.detect import FORMATS, open_records, with_columns
+from annotation.core.formats.headers import guess
 from tests.annotation.core.formats.rows import session_of
 from tests.paths import ROOT
 from tests.refusals import refuses
@@ -24,7 +25,7 @@ NAMED = {
     "verdict": "Better",
 }
 HEADER = "Question,Answer 1,Answer 2,Rater,Better"
-WRONG_VERDICT = "Expected A, B or tie, or the header or the model of the better response"
+WRONG_VERDICT = "Expected A, B or tie, 1 or 2, or the header or the model of the better response"
 
 
 def read(tmp_path, text, columns=None, encoding="utf-8", format_name="csv"):
@@ -112,12 +113,60 @@ def test_places_mean_columns_whose_headers_are_alike_and_nothing_else_is_read(tm
         ("answer 2", Verdict.B),
         ("gpt-4", Verdict.A),
         ("Llama", Verdict.B),
+        ("1", Verdict.A),
+        ("2", Verdict.B),
     ],
 )
 def test_a_verdict_is_a_letter_a_tie_a_header_or_a_model(tmp_path, word, verdict):
     text = f"{HEADER},m1,m2\nq,x,y,ann,{word},GPT-4,llama\n"
     columns = NAMED | {"model_a": "m1", "model_b": "m2"}
     assert labels(read(tmp_path, text, columns)[0]) == [("ann", verdict)]
+
+
+def test_a_number_that_is_the_other_ones_name_could_be_either(tmp_path):
+    text = "prompt,text_a,text_b,verdict,model_a,model_b\nq,x,y,1,2,1\n"
+    assert [each[2] for each in faults(read(tmp_path, text))] == [
+        "This can mean more than one answer"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("prompt,text_a,text_b,verdict:Ann Lee,Verdict: bob", None),
+        ("Question,Answer 1,Answer 2,Ann,B", {"verdict:Ann Lee": "Ann", "verdict:bob": "B"}),
+        ("Question,Answer 1,Answer 2,Ann,verdict:bob", {"verdict:Ann Lee": "Ann"}),
+    ],
+)
+def test_each_annotator_may_have_a_column_of_verdicts(tmp_path, header, columns):
+    first, second = read(tmp_path, f"{header}\np,x,y,A,2\nq,x,y,,tie\n", columns)
+    assert labels(first) == [("Ann Lee", Verdict.A), ("bob", Verdict.B)]
+    assert labels(second) == [("bob", Verdict.TIE)]
+
+
+@pytest.mark.parametrize("key", ["verdict", "annotator", "comment"])
+def test_what_is_said_beside_columns_of_annotators_is_a_fault(tmp_path, key):
+    text = f"prompt,text_a,text_b,verdict:ann,{key}\np,x,y,A,B\n"
+    reason = "Cannot be combined with a verdict column for each annotator"
+    assert faults(read(tmp_path, text)) == [(1, key, reason, key)]
+
+
+def test_a_table_of_ratings_has_no_verdicts(tmp_path):
+    text = "prompt,response,score,Ann\np,x,4,A\n"
+    reason = "A table of ratings has no such column"
+    assert faults(read(tmp_path, text, {"verdict:ann": "Ann"})) == [
+        (1, "verdict:ann", reason, "Ann")
+    ]
+
+
+def test_headers_are_guessed_without_a_mapping_and_exact_ones_come_first(tmp_path):
+    [row] = read(tmp_path, "Question,Answer 1,Answer 2,Rater,Better\nq,x,y,ann,1\n")
+    assert labels(row) == [("ann", Verdict.A)]
+    [row] = read(tmp_path, "Question,Prompt,text_a,text_b,System\nno,q,x,y,Be brief.\n")
+    session = session_of(row)
+    assert (session.turns[0].user_message, session.system_prompt) == ("q", "Be brief.")
+    [row] = read(tmp_path, "Question,Answer,Answer 2,text_a\nq,no,y,x\n", {"prompt": "Question"})
+    assert [one.text for one in session_of(row).turns[0].responses] == ["x", "y"]
 
 
 def test_a_row_without_a_verdict_is_a_pair_without_a_label(tmp_path):
@@ -324,6 +373,18 @@ def test_a_row_with_too_many_cells_is_a_fault(tmp_path, wide):
     assert not row.faults
 
 
+def test_it_is_said_what_is_read_of_a_table(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("Question,Answer 1,Answer 2,Mood\n", "utf-8")
+    named = {"prompt": "Question", "text_a": "Answer 1", "text_b": "Answer 2"}
+    assert tables.columns_read(path) == (named, ["Mood"])
+    assert tables.columns_read(path, {"comment": "Mood"}) == (named | {"comment": "Mood"}, [])
+    path.write_text('a,"b"c\n', "utf-8")
+    assert tables.columns_read(path) == ({}, [])
+    path.write_text("\n", "utf-8")
+    assert tables.columns_read(path) == ({}, [])
+
+
 def test_a_preview_is_short(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("Q,A\n" + f"{'x' * 1000},y\n" * 20, "utf-8")
@@ -351,12 +412,14 @@ def test_a_preview_is_short(tmp_path):
         ("Question,Answer,Model,Rating,User", "prompt response model score annotator"),
         ("Question,A,B,Which is better?,Note", "prompt text_a text_b verdict comment"),
         ("Question,A,B,Gold,Gold reason", "prompt text_a text_b gold gold_reason"),
+        ("prompt,A,B,verdict:ann", "prompt text_a text_b verdict:ann"),
+        ("prompt,response,verdict:ann", "prompt response"),
         ("id,foo,bar", ""),
         ("Answer,Answer,Score,verdict", "response score"),
     ],
 )
 def test_common_headers_are_guessed(header, expected):
-    assert " ".join(tables.guess(header.split(","))) == expected
+    assert " ".join(guess(header.split(","))) == expected
 
 
 def test_a_gold_answer_may_have_a_reason_and_an_empty_cell_is_none(tmp_path):
@@ -397,6 +460,7 @@ def test_a_mapping_is_read_as_it_is_typed():
     [
         ("prompt", "expected KEY=HEADER"),
         ("promt=Question", "expected KEY=HEADER"),
+        ("verdict:=Question", "expected KEY=HEADER"),
         ("prompt=a,prompt=b", "prompt has two columns"),
         ('prompt="a', "is not closed"),
     ],

@@ -8,7 +8,8 @@ from typing import Final
 
 from django.db.models import QuerySet
 
-from annotation.core.formats.wide import COLUMNS, TYPE, VERDICT_OF
+from annotation.core.formats.headers import VERDICT_OF
+from annotation.core.formats.wide import COLUMNS, TYPE
 from annotation.core.tables import Row
 from annotation.exports.export import Export
 from annotation.exports.sessions import dialogues_before

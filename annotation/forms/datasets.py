@@ -251,12 +251,12 @@ class TableForm(forms.Form):
             if key and key in chosen and key != _VERDICT:
                 self.add_error(name, _("Already chosen for another column."))
             chosen.append(key)
-        names = [
+        annotators = [
             self._annotator(place)
             for place, name in enumerate(self._names)
             if self.cleaned_data.get(name) == _VERDICT
         ]
-        if len(set(names)) < len(names):
+        if len(set(annotators)) < len(annotators):
             self.add_error(None, _("Columns of several annotators need different headers."))
         missing = [str(_KEY_NAMES[key]) for key in tables.missing(set(chosen))]
         if missing:

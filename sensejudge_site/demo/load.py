@@ -315,14 +315,14 @@ def login_lines() -> Iterator[str]:
 
 def _agreement(rows: list[ReportRow]) -> Iterator[str]:
     yield "Agreement of judge and annotator on the test split (95 % intervals over sessions)"
-    yield "The weighted vote stands in where it is clearly better on dev pairs, else the base judge"
-    yield "does; the gain is over the judge without preferences"
-    yield "  annotator       n  without  stands in             gain              selected  shuffled"
+    yield "A weighted vote (stack) or a selected set stands in where it is clearly better on dev"
+    yield "pairs, else the base judge; the gain is over the judge without preferences"
+    yield "  annotator       n  without  stands in               gain            selected  shuffled"
     for row in rows:
         own = f"{_percent(row.own)}{_interval(row.own_low, row.own_high)} {row.stands_in}"
         gain = _points(row.own_gain) + _interval(row.own_gain_low, row.own_gain_high, sign="+")
         yield (
-            f"  {row.annotator:<12} {row.n:>4}  {_percent(row.base):>7}  {own:<21} {gain:<17} "
+            f"  {row.annotator:<12} {row.n:>4}  {_percent(row.base):>7}  {own:<23} {gain:<15} "
             f"{_percent(row.selected):<9} {_percent(row.shuffled)}"
         )
 

@@ -67,6 +67,7 @@ def test_agreement_without_labels_leads_on(client):
     page = one_line(client.get("/agreement/?dataset=empty"))
     assert "No labels in this dataset yet" in page
     assert 'href="/studies/new/">New study' in page
+    assert "Export CSV" not in page
     assert "No answers yet" in one_line(client.get("/adjudication/?dataset=empty"))
     assert client.get("/agreement/?dataset=none").status_code == 404
     assert client.get("/adjudication/?dataset=none").status_code == 404

@@ -159,7 +159,7 @@ def test_a_permanent_link_shows_the_same_figures_after_later_runs(viewer):
     told = unescape(tight(page))
     assert "the one that covers most of this annotator's labels." in told
     link = "/trust/?" + page.context["query"]
-    assert f'<a href="{link}">Permanent link to these figures</a>' in told
+    assert f'<a href="{link}" data-permanent>Permanent link to these figures</a>' in told
     assert "Newer runs exist" not in tight(viewer.get(link))
     shown = viewer.get(link).context["page"].personal
 

@@ -9,6 +9,7 @@ from tests.benchmark.stage import Stage
 from tests.browser.looks import WIDE
 from tests.factory import make_user
 
+SVG = "{http://www.w3.org/2000/svg}"
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
@@ -104,7 +105,7 @@ def test_tables_are_copied_and_charts_saved(open_page):
     assert head == "| rank | Model | Bradley-Terry | win rate | comparisons |"
     assert rule == "| ---: | --- | ---: | ---: | ---: |"
     assert first.startswith("| 1 ")
-    assert "leaderboard/ -->" in page.evaluate("copied")
+    assert "&until=" in page.evaluate("copied").splitlines()[-1]
     page.evaluate(
         """() => {
             const cells = document.querySelector("section.card table").rows[1].cells
@@ -116,19 +117,38 @@ def test_tables_are_copied_and_charts_saved(open_page):
     page.wait_for_function("copied.includes('tabular')")
     latex = page.evaluate("copied")
     assert "\\begin{tabular}{rlrrr}" in latex
+    assert "\\caption{Human labels. Study. " in latex
+    assert " verdicts on " in latex.split("\\caption")[1].split("\n")[0]
+    assert f"\\url{{{page.url.split('/leaderboard')[0]}/leaderboard/?dataset=study&" in latex
+    assert "until=" in latex
     assert "\\%" in latex
     row = r"  {}[1] & [\textless{}a\textbar{}b\textgreater{} $\to$ c] $\ge$ 5 \% & "
     assert row in latex
-    assert latex.splitlines()[1] == r"% needs \usepackage{booktabs}"
+    assert latex.splitlines()[1] == r"% needs \usepackage{booktabs,url}"
     with page.expect_download() as saving:
         card.get_by_role("button", name="Save as SVG").click()
     assert saving.value.suggested_filename.startswith("leaderboard-rating-of-each-model")
     chart = ElementTree.parse(saving.value.path()).getroot()  # noqa: S314 - of our own
-    assert int(float(chart.get("width"))) > 300
-    assert {each.get("fill") for each in chart.iter("{http://www.w3.org/2000/svg}path")} == {
-        "rgb(0, 114, 178)"
-    }
+    assert chart.get("width") == "84.0mm"  # a column of a paper
+    texts = ["".join(each.itertext()).strip() for each in chart.iter(f"{SVG}text")]
+    assert "Rating of each model with its interval" in texts
+    assert {each.get("fill") for each in chart.iter(f"{SVG}path")} == {"rgb(0, 114, 178)"}
     assert not [each for each in chart.iter() if each.get("class") or each.tag.endswith("}a")]
+
+
+def test_long_tables_are_folded_and_copied_whole(open_page):
+    stage = Stage.make(scenarios=[f"Topic {number:02}" for number in range(30)], size=1)
+    ann = stage.rater("ann")
+    stage.label(ann, "AB" * 15)
+    stage.tested(ann, stage.distilled(ann), base="A" * 30, selected="AB" * 15)
+    page = open_page("/trust/", user=make_user(role="VIEWER"), viewport=WIDE)
+    page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text }")
+    card = page.locator("section.card", has_text="By scenario").first
+    expect(card.locator("table").first.locator("tbody tr:visible")).to_have_count(20)
+    card.get_by_role("button", name="Copy as LaTeX").first.click()
+    page.wait_for_function("copied.includes('Topic 29')")
+    card.get_by_role("button", name="Show the whole table (30").first.click()
+    expect(card.locator("table").first.locator("tbody tr:visible")).to_have_count(30)
 
 
 def test_a_run_s_page_follows_it_to_its_end(open_page):

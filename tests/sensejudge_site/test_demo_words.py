@@ -134,7 +134,7 @@ def board(source):
     unrated = ModelRating(
         "friendly-1", Standing.NOT_COMPARABLE, None, None, None, None, None, None, 9
     )
-    ranking = Ranking((rated, unrated), 100, 100, 1000, 1000, 42, None)
+    ranking = Ranking((rated, unrated), 100, 100, Units.alike(100), 1000, 1000, 42, None)
     rates = {name: WinRate(name, 0.64, None, 100, 300) for name in ("terse-1", "friendly-1")}
     return Board(source, "", ranking, rates, {}, 864, 0)
 

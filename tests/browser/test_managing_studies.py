@@ -181,7 +181,7 @@ def test_a_form_that_changes_while_it_is_counted_is_counted_once_more_and_logs_n
     page.get_by_label("Writing").check()
     while not held:
         page.wait_for_timeout(20)
-    page.get_by_label("Code").check()
+    page.get_by_label("Code", exact=True).check()
     page.get_by_label("Annotators for each item").fill("2")
     page.wait_for_timeout(1000)  # it would ask 300 ms after a change
     held[0].continue_()

@@ -33,4 +33,10 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt as interrupt:
+        if "--traceback" in sys.argv:
+            raise
+        sys.stderr.write(f"{interrupt}\n" if interrupt.args else "Interrupted.\n")
+        sys.exit(143 if type(interrupt).__name__ == "TerminatedError" else 130)

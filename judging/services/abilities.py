@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from asgiref.sync import async_to_sync
-
 from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, JsonSchema, Reply
@@ -29,6 +27,7 @@ from judging.llm.errors import PASSING, LlmCode, LlmError
 from judging.llm.transport import Patience, deadline
 from judging.models import JudgeRun, ModelEndpoint, RunKind, RunStatus
 from judging.services.endpoints import endpoint_of, lacks_key
+from judging.services.interrupts import wait_for
 
 ABILITIES: Final = ("logprobs", "json_schema", "system_role")
 LONGEST_WAIT_SECONDS: Final = 15.0
@@ -79,7 +78,7 @@ def find_abilities(
     measures = again or not row.is_measured
     if row.has_scores or not (unknown or measures):
         return None
-    found = async_to_sync(_probe)(endpoint_of(row), unknown, wait, environ, measures)
+    found = wait_for(_probe, endpoint_of(row), unknown, wait, environ, measures)
     if row.probe_address not in {"", row.address}:  # it was known of another model
         for ability in ABILITIES:
             setattr(row, f"has_{ability}", None)
@@ -104,7 +103,7 @@ def check_answers(row: ModelEndpoint, *, environ: Mapping[str, str] = os.environ
     if lacks_key(row, environ=environ):
         raise Refused("llm:no-key", f"{row.key_variable} is not set")
     if row.has_scores:
-        async_to_sync(_score)(endpoint_of(row), environ)
+        wait_for(_score, endpoint_of(row), environ)
     elif (error := find_abilities(row, again=True, environ=environ)) is not None:
         raise error
 
@@ -142,7 +141,7 @@ def list_context_again(row: ModelEndpoint, *, environ: Mapping[str, str] = os.en
     Where it does not answer, what is known stands.
     """
     try:
-        listed = async_to_sync(_listed)(endpoint_of(row), environ)
+        listed = wait_for(_listed, endpoint_of(row), environ)
     except (LlmError, Refused):
         return
     if listed is not None and listed > (row.told_context or listed):

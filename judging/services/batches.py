@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -32,6 +33,7 @@ from judging.llm.errors import EndpointDownError
 from judging.models import JudgeRun, LlmCall, RunUnit
 from judging.queries.runs import unit_rows
 from judging.services.heartbeats import beat, seconds_between_beats
+from judging.services.interrupts import interruptions, until
 from judging.services.judges import JudgeOpener, OpenJudge
 from judging.services.replies import REFUSED_DATA
 
@@ -127,6 +129,7 @@ Stage = AskingStage[Any, Any] | UnitStage | ComputingStage
 
 COMMIT_EVERY: Final = 64
 COMMIT_SECONDS: Final = 0.5
+LANDING_SECONDS: Final = 0.5
 MOST_WAITING: Final = 4 * COMMIT_EVERY
 LOADED_ROWS: Final = 512
 LOADED_ROWS_WITHOUT_CALLS: Final = 2048
@@ -147,11 +150,12 @@ def ask_batch(
     Raises:
         SupersededError: somebody else has the run now; what was committed stays.
         EndpointDownError: the endpoint fails every call; what it was not asked stays pending.
+        KeyboardInterrupt: a signal came; replies that come within half a second are stored.
     """
     ranges = _ranges(run, stage, ids)
     if ranges:
-        with _few_collections():
-            async_to_sync(_ask_all)(run, stage, ranges, opener, observer)
+        with _few_collections(), interruptions() as asked:
+            async_to_sync(_ask_all)(run, stage, ranges, opener, observer, asked)
 
 
 @contextlib.contextmanager
@@ -187,12 +191,21 @@ async def _ask_all(
     ranges: Sequence[IdRange],
     opener: JudgeOpener,
     observer: Observer | None,
+    stop: threading.Event | None,
 ) -> None:
     async with opener(run) as opened:
         committer = _Committer(run, stage, opened, observer)
         writing = asyncio.create_task(committer.write_until_closed())
         asking = asyncio.create_task(_ask(opened, stage, _Source(run, stage, ranges), committer))
-        await asyncio.wait({writing, asking}, return_when=asyncio.FIRST_COMPLETED)
+        stopping = [] if stop is None else [asyncio.create_task(until(stop))]
+        await asyncio.wait({writing, asking, *stopping}, return_when=asyncio.FIRST_COMPLETED)
+        for task in stopping:
+            task.cancel()
+        if stop is not None and stop.is_set():
+            await _end_soon(opened, asking)
+            committer.close()
+            await writing
+            return
         if writing.done():  # it only ends by itself when it cannot go on
             asking.cancel()
             await asyncio.wait({asking})
@@ -203,6 +216,15 @@ async def _ask_all(
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise _first_of(outcome)
+
+
+async def _end_soon(opened: OpenJudge, asking: asyncio.Task[None]) -> None:
+    """Asks nothing more; calls under way have a moment to be answered, for they are paid for."""
+    asking.cancel()
+    await asyncio.wait({asking})
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LANDING_SECONDS):
+            await opened.land()
 
 
 def _first_of(error: BaseException) -> BaseException:

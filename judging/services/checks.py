@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from asgiref.sync import async_to_sync
-
 from annotation.core.choices import Verdict
 from annotation.core.conversations import Message, Speaker
 from judging.core.chat import ChatRequest, Reply
@@ -30,6 +28,7 @@ from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.llm.client import ChatClient, ClientCounts
 from judging.llm.errors import LlmError
 from judging.llm.stores import MemoryReplyStore
+from judging.services.interrupts import wait_for
 
 _EXCERPT: Final = 200
 _MOST_PREFERENCES: Final = 2
@@ -103,7 +102,7 @@ def check_endpoint(
         environ: where the key's variable is looked up.
         watch: told of each step, since a small machine takes minutes.
     """
-    return async_to_sync(_check)(endpoint, pairs, environ, watch)
+    return wait_for(_check, endpoint, pairs, environ, watch)
 
 
 async def _check(
@@ -285,7 +284,7 @@ def check_prefixes(
         environ: where the key's variable is looked up.
         watch: told of each pass.
     """
-    return async_to_sync(_check_prefix)(endpoint, pairs, sources, environ, watch)
+    return wait_for(_check_prefix, endpoint, pairs, sources, environ, watch)
 
 
 async def _check_prefix(

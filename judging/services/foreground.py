@@ -9,6 +9,7 @@ from typing import Final
 from judging.models import JudgeRun
 from judging.queries.runs import UNFINISHED
 from judging.services.batches import IdRange
+from judging.services.interrupts import TerminatedError
 from judging.services.judges import JudgeOpener, open_judge
 from judging.services.run_control import is_left, put_down
 from judging.services.runs import dispatch, run_batch
@@ -28,7 +29,8 @@ def run_to_end(
 
     While somebody else is at work on it (a worker, or the same command elsewhere), this waits, and
     takes the run over once they give no sign of life. Interrupted, it leaves the run to its
-    owner: the same command goes on with it, or its page; no worker does by itself.
+    owner: the same command goes on with it, or its page; no worker does by itself. Ended by
+    SIGTERM, it leaves the run to whoever is quicker.
 
     Args:
         run_id: of a run whose rows are written.
@@ -59,6 +61,10 @@ def _work_off(run: JudgeRun, opener: JudgeOpener, observer: Callable[[int], None
             following = run_batch(
                 run.pk, following.generation, whole, opener=opener, observer=observer
             )
+    except TerminatedError:
+        message = f"Terminated. Run {run.pk} keeps what was answered; a worker resumes it, or "
+        raise TerminatedError(f"{message}the same command does.") from None
     except KeyboardInterrupt:
         put_down(run.pk, generation=run.generation + 1)
-        raise
+        message = f"Interrupted. Run {run.pk} keeps what was answered; "
+        raise KeyboardInterrupt(f"{message}the same command resumes it.") from None

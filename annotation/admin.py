@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from django import forms
@@ -21,6 +20,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.numbers import number_in
+from annotation.core.stored_json import StorableDecoder
 from annotation.core.study_rules import UNTOUCHED
 from annotation.models import (
     AnnotatorProfile,
@@ -48,25 +48,6 @@ admin.site.index_title = _("Administration")
 
 MANAGED_ROLES = (Role.ANNOTATOR, Role.VIEWER)
 """The roles that a manager may give; others are for admins."""
-
-
-class StorableDecoder(json.JSONDecoder):
-    """Reads JSON that every database holds: no NaN, nothing infinite, no endless digits."""
-
-    def decode(self, text: str, *_place: Any) -> Any:
-        """The value.
-
-        Raises:
-            json.JSONDecodeError: there is none, or it is not to be stored; a form takes no other.
-        """
-        try:
-            read = super().decode(text)
-            json.dumps(read, allow_nan=False)
-        except json.JSONDecodeError:
-            raise
-        except ValueError as error:
-            raise json.JSONDecodeError(str(error), text, 0) from error
-        return read
 
 
 class SameKindField(forms.JSONField):

@@ -122,6 +122,9 @@ class CompletionForm(forms.Form):
         except ValidationError as wrong:
             text = _("Enter a code, or an address that begins with https://.")
             raise ValidationError(text, code="invitation:completion") from wrong
+        if "@" in rest.partition("/")[0]:
+            text = _("Leave out what stands before the @: an address here has no user name in it.")
+            raise ValidationError(text, code="invitation:user-name")
         return completion
 
 

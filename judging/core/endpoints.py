@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
@@ -87,6 +87,19 @@ KNOWN_HOSTS: Final = ("localhost", "127.0.0.1", "::1", *PROVIDERS)
 ANY_HOST: Final = "*"
 
 
+def split_address(address: str) -> SplitResult | None:
+    """The parts of an http(s) address; None if its host cannot be one, as in `[localhost]`."""
+    try:
+        parts = urlsplit(address)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        _ = parts.port  # raises for one beyond 65535
+        if "[" in parts.netloc:  # later versions of Python refuse a name in brackets by themselves
+            IPv6Address(parts.hostname or "")
+    except ValueError:
+        return None
+    return parts if is_address else None
+
+
 def may_be_asked(base_url: str, *, hosts: Collection[str], used: Collection[str] = ()) -> bool:
     """Whether an endpoint may be at an address.
 
@@ -96,10 +109,12 @@ def may_be_asked(base_url: str, *, hosts: Collection[str], used: Collection[str]
         used: addresses of endpoints that are there: host and port will do again, but by http only
             where they are used so.
     """
-    parts = urlsplit(base_url)
+    parts = split_address(base_url)
+    if parts is None:
+        return False
     if not {ANY_HOST, parts.hostname, parts.netloc.lower()}.isdisjoint(hosts):
         return True
-    there = map(urlsplit, used)
+    there = filter(None, map(split_address, used))
     return any(
         each.netloc.lower() == parts.netloc.lower() and parts.scheme in {"https", each.scheme}
         for each in there
@@ -108,8 +123,8 @@ def may_be_asked(base_url: str, *, hosts: Collection[str], used: Collection[str]
 
 def lays_key_open(base_url: str) -> bool:
     """Whether a provider would be sent a key that anybody on the way can read."""
-    parts = urlsplit(base_url)
-    return parts.scheme == "http" and parts.hostname in PROVIDERS
+    parts = split_address(base_url)
+    return parts is not None and parts.scheme == "http" and parts.hostname in PROVIDERS
 
 
 RESERVED_NAMES: Final = frozenset(
@@ -153,9 +168,10 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         checked_extra(self.sampling.extra)
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise Refused("llm:bad-endpoint", "the base URL must start with http:// or https://")
+        parts = split_address(self.base_url)
+        if parts is None:
+            message = "the base URL must start with http:// or https:// and a host"
+            raise Refused("llm:bad-endpoint", message)
         if parts.username is not None or parts.password is not None:
             raise Refused(
                 "llm:bad-endpoint", "the base URL must not carry a user name or a password"

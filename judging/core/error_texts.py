@@ -58,6 +58,9 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "The endpoint's API key variable is not set on this server. Set it where the server and "
         "its workers start, restart them, then test again."
     ),
+    "llm:under-test": gettext_noop(
+        "This endpoint is being tested. Wait a few seconds, then reload the page."
+    ),
     "llm:key-variable": gettext_noop(
         "The endpoint's key variable is not allowed. Choose one that begins with LLM_, or add it "
         "to LLM_KEY_VARIABLES."

@@ -11,6 +11,8 @@ from django.conf import settings
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.refusals import text_of
+from annotation.core.stored_json import StorableDecoder
 from annotation.models import User
 from judging.core.endpoints import (
     FROM_SETTINGS,
@@ -18,6 +20,7 @@ from judging.core.endpoints import (
     lays_key_open,
     looks_like_key,
     may_be_asked,
+    split_address,
 )
 from judging.models import ModelEndpoint
 
@@ -66,10 +69,15 @@ class EndpointForm(forms.ModelForm[ModelEndpoint]):
                     data[place] = ""
                     self._keys[name] = _IS_KEY if is_secret else _HAS_QUERY
         super().__init__(data, *args, **kwargs)
+        extra = self.fields.get("extra_sampling")
+        if isinstance(extra, forms.JSONField):
+            extra.decoder = StorableDecoder
 
     def clean_base_url(self) -> str:
         """The address; one that was entered anew is not read on the way to it, nor is the key."""
         address: str = self.cleaned_data["base_url"]
+        if split_address(address) is None:
+            raise forms.ValidationError(gettext(text_of("llm:bad-endpoint")))
         if "base_url" in self.changed_data and lays_key_open(address):
             raise forms.ValidationError(
                 _("Begin the address with https://: over http:// the key could be read on the way.")

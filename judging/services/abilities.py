@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Final, NamedTuple
 
 from annotation.core.conversations import Message, Speaker
@@ -28,12 +29,14 @@ from judging.llm.transport import Patience, deadline
 from judging.models import JudgeRun, ModelEndpoint, RunKind, RunStatus
 from judging.services.endpoints import endpoint_of, lacks_key
 from judging.services.interrupts import wait_for
+from judging.services.replies import CallClaims
 
 ABILITIES: Final = ("logprobs", "json_schema", "system_role")
 LONGEST_WAIT_SECONDS: Final = 15.0
 """Of one request: three of them are over before a run counts as left (RUN_STALE_SECONDS)."""
 LETTERS_WAIT_SECONDS: Final = 5.0
 """Of the one request that somebody waits for who starts a run."""
+_ASKED_ELSEWHERE_SECONDS: Final = 0.25
 _SCHEMA_TOKENS: Final = 200
 _SPEED_TOKENS: Final = 48
 _FEWEST_TOKENS: Final = 8
@@ -56,6 +59,7 @@ def find_abilities(
     wait: float = LONGEST_WAIT_SECONDS,
     again: bool = False,
     environ: Mapping[str, str] = os.environ,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> LlmError | None:
     """Asks for what is not known of an endpoint, and stores what was found; in no transaction.
 
@@ -70,14 +74,39 @@ def find_abilities(
         wait: seconds for each reply.
         again: ask for everything, also for what is known or was stated.
         environ: where the key's variable is looked up.
+        sleep: waits while somebody else asks the same endpoint, so that it is asked once.
 
     Raises:
-        Refused: its base URL cannot be used, or its key may not be sent.
+        Refused: its base URL cannot be used, or its key may not be sent; it is to be asked `again`,
+            but somebody else is doing so.
     """
-    unknown = [ability for ability in wanted if again or row.can(ability) is None]
-    measures = again or not row.is_measured
-    if row.has_scores or not (unknown or measures):
-        return None
+    claims = CallClaims(run_id=None)
+    key = sha256(f"abilities of {row.address}".encode()).hexdigest()
+    while True:
+        unknown = [ability for ability in wanted if again or row.can(ability) is None]
+        measures = again or not row.is_measured
+        if row.has_scores or not (unknown or measures):
+            return None
+        if claims.take([key]):
+            break
+        if again:
+            raise Refused("llm:under-test", f"somebody tests {row.name}")
+        sleep(_ASKED_ELSEWHERE_SECONDS)
+        row.refresh_from_db()
+    try:
+        return _find(row, unknown, wait, environ, measures=measures)
+    finally:
+        claims.drop_all()
+
+
+def _find(
+    row: ModelEndpoint,
+    unknown: list[str],
+    wait: float,
+    environ: Mapping[str, str],
+    *,
+    measures: bool,
+) -> LlmError | None:
     found = wait_for(_probe, endpoint_of(row), unknown, wait, environ, measures)
     if row.probe_address not in {"", row.address}:  # it was known of another model
         for ability in ABILITIES:
@@ -365,7 +394,7 @@ def _shows(ability: str, reply: Reply) -> bool:
     if ability == "json_schema":
         try:
             said = json.loads(reply.text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
         return isinstance(said, dict) and list(said) == ["greeting_in_french"]
     return True

@@ -192,7 +192,7 @@ def _has_form(text: str) -> bool:
     """Whether a reply is just the object that the schema asks for."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and set(found) == {"classification", "reason", "analysis"}
 

@@ -6,7 +6,8 @@ import pytest
 from django.contrib.admin import site
 from django.forms import JSONField
 
-from annotation.admin import ReadOnlyAdmin, StorableDecoder
+from annotation.admin import ReadOnlyAdmin
+from annotation.core.stored_json import StorableDecoder
 from annotation.models import Study, User
 from judging.models import ModelEndpoint
 from tests import factory

@@ -333,6 +333,8 @@ class TestTheManagersPage:
             ({"note": "x" * 201, "places": "1"}, "at most 200 characters"),
             ({"completion": "http://pay.org/"}, "a code, or an address that begins with https://"),
             ({"completion": "javascript://x.org/"}, "a code, or an address that begins with"),
+            ({"completion": "https://me:pw@pay.org/"}, "an address here has no user name in it"),
+            ({"completion": "https://pay.org@evil.org/"}, "no user name in it"),
             ({"completion": "https://pay.org/?{me}"}, "Unknown placeholder {me}. Use {worker}."),
             ({}, "Set a last day or a number of places."),
         ],

@@ -136,7 +136,7 @@ def _dialogue(fields: Fields, model: str) -> list[SpokenMessage]:
     text = fields.text("dialogue")
     try:
         messages = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         messages = None
     if not isinstance(messages, list) or not messages:
         fields.fault("dialogue", gettext_noop("Expected a JSON list of {role, content}"), text)

@@ -98,6 +98,6 @@ def _value(name: str, cell: str) -> object:
     if name == "dialogue":
         try:
             return json.loads(cell)
-        except ValueError:
+        except (ValueError, RecursionError):
             return cell
     return as_it_was(cell) if cell or name in _MAY_BE_EMPTY else None

@@ -52,7 +52,7 @@ class Command(OneLineCommand):
         except OSError as error:
             message = f"cannot read {path}: {error.strerror}"
             raise CommandError(message, returncode=INPUT_WRONG) from error
-        except ValueError as error:  # not UTF-8, or not JSON
+        except (ValueError, RecursionError) as error:  # not UTF-8, or not JSON
             message = f"{path} is not JSON: {error}"
             raise CommandError(message, returncode=INPUT_WRONG) from error
         for name in file.ignored:

@@ -22,7 +22,11 @@ SCHEMA = JsonSchema("x", {})
 
 
 @pytest.mark.parametrize(
-    "url", ["", "llm.example/v1", "file:///etc/passwd", "http://", "https://me:secret@llm.example"]
+    "url",
+    [
+        *("", "llm.example/v1", "file:///etc/passwd", "http://", "https://me:secret@llm.example"),
+        *("http://[localhost]/v1", "http://[", "http://localhost:99999/v1"),
+    ],
 )
 def test_an_address_that_cannot_be_used_is_refused(url):
     with refuses("llm:bad-endpoint") as refused:
@@ -220,3 +224,10 @@ def test_a_reply_may_be_longer_as_far_as_the_context_has_room(times, has_room):
     where = Endpoint("e", "http://x/v1", "m", sampling=Sampling(max_tokens=100), context_tokens=250)
     assert where.has_room(MESSAGES, times) is has_room
     assert where.request(MESSAGES, times_longer=times).sampling.max_tokens == 100 * times
+
+
+@pytest.mark.parametrize("address", ["http://[localhost]/v1", "http://[", "ftp://localhost/v1"])
+def test_what_is_no_address_is_never_asked(address):
+    assert not may_be_asked(address, hosts={"*"})
+    assert not may_be_asked("http://localhost/v1", hosts=(), used=[address])
+    assert not lays_key_open(address)

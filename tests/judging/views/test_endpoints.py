@@ -113,6 +113,24 @@ def test_an_address_with_a_query_is_neither_kept_nor_shown(manager):
     assert "abc9" not in answer.content.decode()
 
 
+@pytest.mark.parametrize("role", ["MANAGER", "ADMIN"])
+@pytest.mark.parametrize(
+    "address", ["http://[localhost]/v1", "http://[/v1", "http://localhost:99999/v1", "localhost:80"]
+)
+def test_an_address_that_is_none_is_refused(client, role, address):
+    client.force_login(make_user(role=role))
+    answer = client.post(f"{PLACE}new/", ONE | {"base_url": address})
+    assert answer.status_code == 422
+    assert "base URL is not valid" in answer.content.decode()
+
+
+@pytest.mark.parametrize("extra", ["[" * 100_000, '{"a": ' * 100_000, '{"top_p": NaN}'])
+def test_further_fields_that_cannot_be_stored_are_refused(manager, extra):
+    answer = manager.post(f"{PLACE}new/", ONE | {"extra_sampling": extra})
+    assert answer.status_code == 422
+    assert not ModelEndpoint.objects.exists()
+
+
 @pytest.mark.parametrize(
     "address",
     [

@@ -84,6 +84,7 @@ def test_what_is_not_understood_is_a_fault(tmp_path, cells, field, reason):
     ("dialogue", "field", "reason"),
     [
         ("no JSON", "dialogue", "Expected a JSON list of {role, content}"),
+        ("[" * 20_000, "dialogue", "Expected a JSON list of {role, content}"),
         ("[]", "dialogue", "Expected a JSON list of {role, content}"),
         ('[{"role": "bot", "content": "x"}]', "dialogue[0].role", "Expected user or assistant"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from hashlib import sha256
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -25,7 +24,6 @@ from judging.services.endpoints import endpoint_of, endpoint_row_from_settings
 from judging.services.estimate_tallies import tight_requests
 from judging.services.estimates import estimate_all
 from judging.services.foreground import run_to_end
-from judging.services.replies import CallClaims
 from judging.submission import submit
 from judging.templatetags.run_settings import tight_request_text
 from tests.clock import PATIENCE, HandClock, deadline_at
@@ -92,45 +90,6 @@ def test_what_is_known_is_not_asked_again():
         assert server.stats()["calls"] == 4
         find_abilities(row, again=True)
         assert server.stats()["calls"] == 8
-
-
-class Elsewhere:
-    """Somebody else who asks the same endpoint."""
-
-    def __init__(self, row):
-        self.row, self.claims = row, CallClaims(run_id=None)
-        assert self.claims.take([sha256(f"abilities of {row.address}".encode()).hexdigest()])
-
-    def finish(self, _seconds=0.0):
-        ModelEndpoint.objects.filter(pk=self.row.pk).update(
-            has_logprobs=True,
-            has_json_schema=True,
-            has_system_role=True,
-            probe_address=self.row.address,
-            measured_address=self.row.address,
-        )
-        self.claims.drop_all()
-
-
-def test_what_somebody_else_asks_at_the_moment_is_waited_for_and_not_asked_twice():
-    with FakeLlm() as server:
-        row = unknown(server)
-        elsewhere = Elsewhere(row)
-        assert find_abilities(row, sleep=elsewhere.finish) is None
-        assert server.stats()["calls"] == 0
-    assert known(row) == (True, True, True)
-
-
-def test_a_second_test_of_an_endpoint_under_test_pays_nothing():
-    with FakeLlm() as server:
-        row = unknown(server)
-        elsewhere = Elsewhere(row)
-        with refuses("llm:under-test"):
-            find_abilities(row, again=True)
-        assert server.stats()["calls"] == 0
-        elsewhere.claims.drop_all()
-        assert find_abilities(row, again=True) is None
-        assert server.stats()["calls"] == 4
 
 
 def test_an_endpoint_that_is_down_stays_unknown_and_is_asked_the_next_time():

@@ -136,8 +136,8 @@ REFUSAL_TEXTS: Final = {
     "import:columns": gettext_noop("This does not say what each column contains."),
     "import:dataset": gettext_noop("This name is used by a page of the site. Choose another one."),
     "import:disk-full": gettext_noop(
-        "The server's disk is full, so nothing was imported. Ask whoever runs the server to free "
-        "space, then import the file again."
+        "The server's disk is full, so nothing was imported. Ask the server’s administrator to "
+        "free space, then import the file again."
     ),
     "import:empty": gettext_noop(
         "This file has no rows. A table needs a header and at least one row below it."

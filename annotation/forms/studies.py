@@ -126,8 +126,7 @@ class StudyForm(RuleFields):
         min_value=1,
         max_value=10_000_000,
         help_text=_(
-            "The first items in the order in which preferences are learned, so that annotators and "
-            "studies share them. Leave empty for all."
+            "The first n in a fixed order, so that studies overlap. Leave empty for all."
         ),
     )
     strata = forms.MultipleChoiceField(

@@ -83,7 +83,7 @@ class RuleFields(forms.Form):
     allow_strength = forms.BooleanField(
         label=_("Ask how much better (“slightly” / “clearly”)"),
         required=False,
-        help_text=_("Four answers instead of two; still one key each."),
+        help_text=_("Each side then has two answers, each with its own key."),
     )
     allow_both_bad = forms.BooleanField(
         label=_("Offer “both bad”"),
@@ -97,7 +97,7 @@ class RuleFields(forms.Form):
     ask_questionnaire = forms.BooleanField(
         label=_("Ask four questions about the whole conversation"),
         required=False,
-        help_text=_("Memory, detail, availability, diversity."),
+        help_text=_("They cover memory, level of detail, availability and variety."),
     )
     reveal_turns = forms.BooleanField(
         label=_("Reveal each turn after the previous one is rated"),

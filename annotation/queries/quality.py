@@ -94,7 +94,7 @@ def gold_candidates(study: Study) -> frozenset[int]:
 def study_gold_verdicts(study: Study) -> dict[int, Verdict]:
     """The verdict held to be right, by comparison, of a study's gold items. One query.
 
-    Since the study was made a tie may have come to be held right: not where nobody may give one.
+    Ignores gold answers that are ties when the study does not allow ties.
     """
     rows = GoldLabel.objects.filter(
         comparison__study_items__study=study, comparison__study_items__kind=ItemKind.GOLD

@@ -86,8 +86,8 @@ class Due:
 def due(study: Study, annotator_id: int, now: datetime) -> Due:
     """The repeat that the annotator is to get now, if any. One statement.
 
-    Whoever gave an item back, as at signing out, gets it again before anything else: were it
-    another one then, that would be a repeat.
+    A returned item is offered again first. Offering a different one would reveal that it is a
+    hidden repeat.
     """
     rows = _given(_LATELY_GIVEN, study, annotator_id, now, rows=_ROWS_READ)
     after, language = _last_in_turn(rows)

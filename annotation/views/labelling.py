@@ -66,7 +66,7 @@ ITEM: Final = "studies/<slug:slug>/items/<hidden_item:number>/"
 
 
 class HiddenItemConverter(IntConverter):
-    """A study item's number where annotators see it: by it no hidden repeat is told."""
+    """Obfuscates item numbers in URLs, so that hidden repeats cannot be recognised."""
 
     regex = "[0-9]{1,13}"
 
@@ -80,7 +80,7 @@ class HiddenItemConverter(IntConverter):
 
 
 def item_key() -> bytes:
-    """What hides the numbers of items from those who see what it made of them."""
+    """Returns the secret key for obfuscating item numbers."""
     # The salt names where the class stood first: another one would change every address.
     return salted_hmac("annotation.urls.HiddenItemConverter", "item", algorithm="sha256").digest()
 

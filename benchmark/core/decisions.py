@@ -83,7 +83,7 @@ class Opinion:
     by_log_odds: bool = False
 
     def flipped(self) -> Opinion:
-        """The opinion of who means the other response by every ballot."""
+        """Returns the verdict with A and B exchanged."""
         odds = None if self.log_odds is None else -self.log_odds
         return replace(self, for_a=self.for_b, for_b=self.for_a, log_odds=odds)
 

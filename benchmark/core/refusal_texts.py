@@ -20,7 +20,7 @@ REFUSAL_TEXTS: Final = {
         "No gold answer names a winner among these comparisons. Add gold answers, or choose "
         "another scenario."
     ),
-    "ablation:nobody": gettext_noop("Nobody has labelled this dataset yet. Label pairs first."),
+    "ablation:nobody": gettext_noop("This dataset has no labels yet. Label some pairs first."),
     "ablation:one-judge": gettext_noop(
         "With a single judge there is nothing to vary. Choose at least two judges, or vary "
         "something else."

@@ -127,7 +127,7 @@ class RunChoice:
 
     @property
     def distiller(self) -> str:
-        """Who distilled the preferences; "" where none were applied."""
+        """Name of the distiller, or "" if no preferences were applied."""
         return self.writer or self.selected_by
 
     @property
@@ -206,10 +206,10 @@ def verdict_runs(dataset: DatasetChoice, annotator: AnnotatorChoice) -> tuple[Ru
 
 
 def check_judge(judge: str, known: Iterable[str]) -> None:
-    """Refuse a judge that is none of those with verdicts.
+    """Checks that a judge has verdicts in this dataset.
 
     Raises:
-        Refused: it is not; the message names those that there are.
+        Refused: it has none; the message names the judges that do.
     """
     judges = sorted(set(known))
     if judge not in judges:

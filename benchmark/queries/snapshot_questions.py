@@ -156,7 +156,7 @@ def asked_pairs(question: LeaderboardQuestion, source: Source | None, anchor: st
 
 
 def asked_satisfaction(question: SatisfactionQuestion) -> Question:
-    """Satisfaction by model in the voice that the page shows, with the run that it hears.
+    """Satisfaction by model, from the source and run selected on the page.
 
     Raises:
         Refused: there is no dataset, or something asked for does not exist.

@@ -183,7 +183,7 @@ class RunEstimate:
         return [side for side in sides if any(stage.calls for stage in side.stages)] or sides[:1]
 
     def to_json(self) -> dict[str, Any]:
-        """As a command prints it."""
+        """Dictionary for `--json` output."""
         return {
             "name": self.label,
             "annotator": self.annotator,

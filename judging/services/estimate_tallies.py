@@ -127,7 +127,7 @@ class StageEstimates:
 
 
 def check_fits(asked: ModelEndpoint, requests: Sequence[ChatRequest]) -> TightRequest | None:
-    """Of requests the longest, where it may be longer than the context of who is asked.
+    """Returns the longest request if it may exceed the model's context window.
 
     Nobody knows the endpoint's tokenizer: what one may refuse is told, and so are a few requests
     that all would refuse; most of them are refused here. Before that the endpoint is asked whether

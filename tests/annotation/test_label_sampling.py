@@ -262,7 +262,7 @@ def test_managers_state_it_on_the_dataset_s_page(client, dataset, pairs):
     make_label(dataset.sessions.first().turns.first().comparisons.first())
     client.force_login(make_user(role="MANAGER", username="meg"))
     page = client.get("/datasets/mine/").content.decode()
-    assert "Nobody has stated how they were drawn" in page
+    assert "know how these labels were sampled" in page
     answer = client.post(ADDRESS, {"statement": "By <lot>."})
     assert (answer.status_code, answer.url) == (302, "/datasets/mine/#sampling")
     page = client.get("/datasets/mine/").content.decode()

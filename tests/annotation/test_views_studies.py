@@ -301,7 +301,7 @@ def test_closing_a_study_asks_first_with_what_it_does(client, signed_in):
         make_claim(item, people[0], state="DONE", slot=0, finished_at=NOW)
         if not place:
             make_claim(item, people[1], state="DONE", slot=1, finished_at=NOW)
-    told = "2 of 3 annotators have not finished. Nobody gets items of a closed study."
+    told = "2 of 3 annotators have not finished. A closed study hands out no items."
     assert f"{told} 1 will see the completion code (answers needed: 2)." in asked()
     everything = client.get(page).content.decode()
     assert everything.count('value="CLOSED"') == 1

@@ -441,13 +441,13 @@ def test_a_closed_study_without_ratings_says_so(viewer):
     scored(dataset)
     make_study(dataset, kind="SATISFACTION", slug="pilot", status="CLOSED")
     part = viewer.get(f"{PAGE}?study=pilot", headers={"HX-Request": "true"})
-    assert "Nobody rated an answer of a named model in this study." in text(part)
+    assert "No answer of a named model was rated in this study." in text(part)
 
 
 def test_a_study_of_a_dataset_without_any_rating_or_score_says_so(viewer):
     make_study(make_dataset(), kind="SATISFACTION", slug="pilot", status="CLOSED")
     part = viewer.get(f"{PAGE}?study=pilot", headers={"HX-Request": "true"})
-    assert "Nobody rated" in text(part)
+    assert "No answer of a named model" in text(part)
 
 
 def test_a_closed_study_of_pairs_leads_to_the_leaderboard(viewer):

@@ -321,7 +321,7 @@ def test_a_key_that_comes_again_with_the_next_page_answers_nothing_and_says_so(o
     stop_clock(page)
     press_as_the_next_page_comes(page, "1")
     page.keyboard.press("1")
-    expect(page.get_by_text("Too fast: that did not count.")).to_be_visible()
+    expect(page.get_by_text("Saving, please wait.")).to_be_visible()
     expect_progress(page, "1 of 3")
     assert PairwiseLabel.objects.count() == 1
     move_clock(page)
@@ -338,7 +338,7 @@ def test_another_key_counts_however_fast_it_is(open_page):
     page.keyboard.press("1")
     expect_progress(page, "2 of 3")
     expect(page.get_by_text("Saved: Second")).to_be_visible()
-    expect(page.get_by_text("Too fast")).to_be_hidden()
+    expect(page.get_by_text("Saving, please wait.")).to_be_hidden()
 
 
 def test_another_key_while_an_answer_is_under_way_says_that_it_did_not_count(open_page):
@@ -350,7 +350,7 @@ def test_another_key_while_an_answer_is_under_way_says_that_it_did_not_count(ope
         "for (const key of ['1', '5'])"
         " document.body.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}))"
     )
-    expect(page.get_by_text("Too fast: that did not count.")).to_be_visible()
+    expect(page.get_by_text("Saving, please wait.")).to_be_visible()
     expect(page.get_by_text("Saved: First")).to_be_visible()
     expect_progress(page, "1 of 3")
 
@@ -366,7 +366,7 @@ def test_a_double_click_answers_one_pair(open_page):
         " {bubbles: true, cancelable: true, detail: 2})), {once: true})"
     )
     page.get_by_role("button", name="First").click()
-    expect(page.get_by_text("Too fast: that did not count.")).to_be_visible()
+    expect(page.get_by_text("Saving, please wait.")).to_be_visible()
     expect_progress(page, "1 of 3")
     move_clock(page)
     page.get_by_role("button", name="First").click()

@@ -57,7 +57,7 @@ def replies(page):
 
 
 def rate_button(page):
-    return page.get_by_role("button", name="I am satisfied: rate now")
+    return page.get_by_role("button", name="I’m satisfied – rate the replies")
 
 
 def test_a_conversation_is_held_rated_and_exported(open_page, llm):

@@ -103,7 +103,7 @@ def test_a_message_is_stored_and_shown_with_its_reply(client, study):
     html = text_of(page)
     assert "Where\nto? &lt;i&gt;x&lt;/i&gt;" in html
     assert "data-pending" in html
-    assert "I am satisfied" not in html
+    assert "rate the replies" not in html
     reply()
     html = text_of(client.get(url(study)))
     assert "<strong>Kyoto</strong> &lt;b&gt;it&lt;/b&gt; is." in html

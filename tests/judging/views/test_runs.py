@@ -243,7 +243,7 @@ def test_a_run_that_nobody_is_at_work_on_can_be_resumed(manager, minutes, is_lef
     )
     for address in (f"/runs/{run.pk}/", f"/runs/{run.pk}/progress/"):
         page = tight(manager.get(address))
-        assert ("Nobody is working on this run." in page) is is_left
+        assert ("This run is idle." in page) is is_left
         assert ("Resume" in page) is is_left
         assert "Stop" in page
     manager.post(f"/runs/{run.pk}/retry/")
@@ -259,7 +259,7 @@ def test_a_run_behind_another_is_queued(manager):
     for address in (f"/runs/{run.pk}/", f"/runs/{run.pk}/progress/"):
         page = tight(manager.get(address))
         assert "Queued. The run starts as soon as a worker is free." in page
-        assert "Nobody is working on this run." not in page
+        assert "This run is idle." not in page
         assert "Resume" not in page
 
 

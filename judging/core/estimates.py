@@ -26,6 +26,10 @@ ASSUMED_MEMORY: Final = MemoryTexts(_ASSUMED, _ASSUMED, _ASSUMED, (_ASSUMED,) * 
 """Stands for the texts of a memory that is still to be built: about 300 tokens."""
 
 
+WIDE: Final = 10
+"""A range of costs whose ends lie further apart is of no use for planning."""
+
+
 class TightRequest(NamedTuple):
     """The longest request that a judge gets, which may be longer than its context; all in tokens.
 
@@ -227,6 +231,13 @@ class Total:
     cost_at_most: Decimal | None
     sampled: bool
     only_letters: bool
+
+    @property
+    def is_too_wide(self) -> bool:
+        """Whether no likely cost is known and the most is over `WIDE` times the least."""
+        if self.cost_likely is not None or self.cost_low is None or self.cost_at_most is None:
+            return False
+        return self.cost_at_most > WIDE * self.cost_low
 
 
 def total_of(estimates: Sequence[RunEstimate]) -> Total:

@@ -109,6 +109,7 @@ def estimates_told(estimates: Sequence[RunEstimate], *, json_wanted: bool) -> st
     lines.append(f"total: {_calls(total)}; {_cost(total)}")
     if total.calls:
         lines.append(_ONE_LETTER if total.only_letters else _RANGE)
+        lines += [_TOO_WIDE] if total.is_too_wide else []
     else:
         lines.append(f"nothing to ask: {_why_nothing(total)}")
     if total.sampled:
@@ -125,6 +126,12 @@ _RANGE: Final = (
     "a range, since nobody knows how long replies will be: at least one token each (a letter has "
     "no more) after prompts from the endpoint's cache, at most their limit after prompts of as "
     f"many tokens as bytes; {_ON_TOP}, and so do second tries at unreadable replies"
+)
+
+
+_TOO_WIDE: Final = (
+    "too wide to plan by: an endpoint has not replied yet, so only the max output tokens bound its "
+    "replies; run a few items first, lower that limit, or set a budget, at which the run stops"
 )
 
 

@@ -82,6 +82,8 @@ def test_an_estimate_starts_nothing_and_says_what_it_would_cost(dataset, endpoin
     assert 0 < found["cost_low"] < found["cost_at_most"]
     assert "tokens in, 16 to 320 tokens out; " in lines[0]
     assert lines[2].startswith("a range, since nobody knows how long replies will be")
+    is_wide = found["cost_at_most"] > 10 * found["cost_low"]
+    assert [line.startswith("too wide to plan by") for line in lines[3:]] == [True] * is_wide
     # The lexical judge has no prices, and needs none.
     told = run("distil", "--dataset", dataset.slug, "--estimate")[0].splitlines()
     assert told[0] == "ann, lexical: 0 calls, 0 replies stored; no cost"

@@ -213,3 +213,19 @@ def test_several_runs_as_json_stand_beneath_their_sums():
 @pytest.mark.parametrize(("fewest", "is_beyond"), [(100, False), (101, True)])
 def test_a_request_is_beyond_a_context_that_no_tokenizer_fits_it_into(fewest, is_beyond):
     assert TightRequest("judge", context=100, fewest=fewest, most=200).is_beyond is is_beyond
+
+
+@pytest.mark.parametrize(
+    ("low", "likely", "most", "wide"),
+    [
+        (1, None, 11, True),
+        (1, None, 10, False),
+        (1, 2, 99, False),
+        (None, None, None, False),
+        (1, None, None, False),
+    ],
+)
+def test_a_range_without_a_likely_cost_is_too_wide_beyond_a_factor_of_ten(low, likely, most, wide):
+    costs = {"cost_low": low, "cost_likely": likely, "cost_at_most": most}
+    costs = {name: None if cost is None else Decimal(cost) for name, cost in costs.items()}
+    assert replace(total_of([]), **costs).is_too_wide is wide

@@ -125,9 +125,7 @@ class StudyForm(RuleFields):
         required=False,
         min_value=1,
         max_value=10_000_000,
-        help_text=_(
-            "The first n in a fixed order, so that studies overlap. Leave empty for all."
-        ),
+        help_text=_("The first n in a fixed order, so that studies overlap. Leave empty for all."),
     )
     strata = forms.MultipleChoiceField(
         label=_("Equal numbers of each"),

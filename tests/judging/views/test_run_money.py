@@ -61,8 +61,8 @@ def test_everybody_and_several_judges_are_estimated_together(manager, study, end
             ESTIMATE, fields(study, annotator="", judge=["lexical", "priced"]), headers=HTMX
         )
     )
-    assert ">lexical, ann<" in page.replace(" </th>", "<").replace("<th> ", "<th>")
-    assert ">priced, ann<" in page.replace(" </th>", "<").replace("<th> ", "<th>")
+    assert ">ann, lexical<" in page.replace(" </th>", "<").replace("<th> ", "<th>")
+    assert ">ann, priced<" in page.replace(" </th>", "<").replace("<th> ", "<th>")
 
 
 def test_judges_without_an_endpoint_ask_nobody(manager, study):

@@ -167,6 +167,7 @@ REFUSAL_TEXTS: Final = {
         "We could not read the first rows of this table. Often a quotation mark is not closed: "
         "check them, or save the table again from your spreadsheet."
     ),
+    "import:unread-columns": gettext_noop("Some columns of this table are not understood."),
     "import:unreadable": gettext_noop(
         "We could not read this file. It may be damaged or incomplete: save it again and import "
         "that."

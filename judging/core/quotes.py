@@ -5,6 +5,7 @@ A quote is blanked, byte for byte, so that the places of tokens in the reply sta
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
 
@@ -40,6 +41,12 @@ def _blank_lines(lines: list[str], *, code: bool) -> list[str]:
     return kept
 
 
+def blank_objects(text: str, *, stated: re.Pattern[str]) -> str:
+    """Blanks JSON objects if the pattern matches outside of them; else they hold the answer."""
+    outside = blank_spans(text, [(start, end) for _value, start, end in json_objects(text)])
+    return outside if stated.search(outside) else text
+
+
 def blank_spans(text: str, spans: list[tuple[int, int]]) -> str:
     """Blanks the characters of spans (start, end), which do not overlap and are in order."""
     pieces, done = [], 0
@@ -67,3 +74,42 @@ def _closing(lines: list[str], opening: str, start: int) -> int:
 
 def _blank(text: str) -> str:
     return " " * len(text.encode("utf-8", "surrogatepass"))
+
+
+_OPENED: Final = re.compile(r'\{(?=[ \t\n\r]*+["}])')
+_MOST_READINGS: Final = 16
+"""Of the length of a reply, in objects that turn out to be none: more is given up."""
+
+
+def json_objects(text: str) -> list[tuple[dict[str, object], int, int]]:
+    """Every complete top-level JSON object with start and end, in order; none of a hostile text.
+
+    A text that opens object within object and closes none would be read once for each.
+    """
+    decoder = json.JSONDecoder(strict=False)
+    found: list[tuple[dict[str, object], int, int]] = []
+    allowance = _MOST_READINGS * len(text)
+    opened = _OPENED.search(text)
+    while opened:
+        start = opened.start()
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError) as error:
+            allowance -= _characters_read(error, len(text) - start)
+            if allowance < 0:
+                return []
+            end = start + 1
+        else:
+            found.append((value, start, end))
+        opened = _OPENED.search(text, end)
+    return found
+
+
+def _characters_read(error: ValueError | RecursionError, rest: int) -> int:
+    """How far a reading came: to the error, or at worst, as for a string without end, all.
+
+    The error counts its lines from the beginning of the text, 32 characters in the time of one.
+    """
+    if not isinstance(error, json.JSONDecodeError) or error.msg.startswith("Unterminated"):
+        return rest
+    return error.pos - (len(error.doc) - rest) + 1 + error.pos // 32

@@ -19,7 +19,7 @@ from typing import Final, cast
 from annotation.core.choices import SATISFIED_FROM, Reason, Verdict, is_satisfied
 from annotation.core.refusals import Refused
 from judging.core.calibration import HIGHEST, LOWEST
-from judging.core.quotes import blank_quotes, blank_spans
+from judging.core.quotes import blank_objects, blank_quotes, blank_spans, json_objects
 
 LOWEST_GRADE: Final = 1
 HIGHEST_GRADE: Final = 10
@@ -56,7 +56,8 @@ def compare_scores(first: float, second: float) -> Verdict:
 
 
 def _last_mark(text: str) -> str | None:
-    stripped = [str(mark).strip() for mark in _MARK.findall(blank_quotes(text))]
+    answer = blank_objects(blank_quotes(text), stated=_MARK)
+    stripped = [str(mark).strip() for mark in _MARK.findall(answer)]
     marks = [mark for mark in stripped if len(mark) <= _LONGEST_MARK]
     return marks[-1].translate(_WIDE) if marks else None
 
@@ -210,8 +211,8 @@ def stated(text: str, *, key: str, judged: str = "") -> str:
     plain = blank_quotes(text, code=False)
     outside = blank_quotes(text)
     answer = outside if _pattern(key).search(outside.translate(_STRAIGHT)) else plain
-    repeated = {_written(judged, each) for each in _objects(judged) if key in each[0]}
-    spans = [each[1:] for each in _objects(answer) if _written(answer, each) in repeated]
+    repeated = {_written(judged, each) for each in json_objects(judged) if key in each[0]}
+    spans = [each[1:] for each in json_objects(answer) if _written(answer, each) in repeated]
     return blank_spans(answer, spans)
 
 
@@ -242,7 +243,7 @@ def normalise_reason(score: int, reason: str) -> Reason | None:
 def _last(text: str, *, key: str) -> tuple[dict[str, object] | None, str]:
     """The last complete object with `key`, and what follows it with its quotes straight."""
     for candidate in (text, text.translate(_STRAIGHT), _renamed(text)):
-        objects = [(found, end) for found, _start, end in _objects(candidate) if key in found]
+        objects = [(found, end) for found, _start, end in json_objects(candidate) if key in found]
         if objects:
             found, end = objects[-1]
             return found, candidate[end:].translate(_STRAIGHT)
@@ -255,45 +256,6 @@ def _renamed(text: str) -> str:
     for name, others in _OTHER_NAMES.items():
         plain = re.sub(rf'"(?:{"|".join(others)})"\s*+:', f'"{name}":', plain)
     return plain
-
-
-_OPENED: Final = re.compile(r'\{(?=[ \t\n\r]*+["}])')
-_MOST_READINGS: Final = 16
-"""Of the length of a reply, in objects that turn out to be none: more is given up."""
-
-
-def _objects(text: str) -> list[tuple[dict[str, object], int, int]]:
-    """Every complete top-level JSON object with start and end, in order; none of a hostile text.
-
-    A text that opens object within object and closes none would be read once for each.
-    """
-    decoder = json.JSONDecoder(strict=False)
-    found: list[tuple[dict[str, object], int, int]] = []
-    allowance = _MOST_READINGS * len(text)
-    opened = _OPENED.search(text)
-    while opened:
-        start = opened.start()
-        try:
-            value, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError) as error:
-            allowance -= _characters_read(error, len(text) - start)
-            if allowance < 0:
-                return []
-            end = start + 1
-        else:
-            found.append((value, start, end))
-        opened = _OPENED.search(text, end)
-    return found
-
-
-def _characters_read(error: ValueError | RecursionError, rest: int) -> int:
-    """How far a reading came: to the error, or at worst, as for a string without end, all.
-
-    The error counts its lines from the beginning of the text, 32 characters in the time of one.
-    """
-    if not isinstance(error, json.JSONDecodeError) or error.msg.startswith("Unterminated"):
-        return rest
-    return error.pos - (len(error.doc) - rest) + 1 + error.pos // 32
 
 
 def _is_bare(answer: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 
 from annotation.core.choices import LabelledEnum, Verdict
 from annotation.core.refusals import gettext_noop
-from judging.core.quotes import blank_quotes
+from judging.core.quotes import blank_objects, blank_quotes
 
 UNPARSEABLE: Final = "verdict:unparseable"
 """The error code of a reply that carries no verdict."""
@@ -50,7 +50,7 @@ def parse_strict(text: str) -> Verdict | None:
     other letter. Nothing earlier is consulted: a judge that changed its mind and stopped
     half-way has not decided. What it only quotes is no verdict (see `blank_quotes`).
     """
-    text = blank_quotes(text)
+    text = blank_objects(blank_quotes(text), stated=_PHRASE)
     phrases = list(_PHRASE.finditer(text))
     if not phrases:
         return None

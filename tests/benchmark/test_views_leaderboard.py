@@ -272,7 +272,7 @@ def test_a_permanent_link_shows_the_same_boards_after_a_later_run(viewer):
     stage, ann, _bob = study()
     writing = stage.scenarios[0].pk
     page = viewer.get(f"/leaderboard/?dataset=study&scenario={writing}&method=win-rate")
-    (link,) = re.findall(r'href="([^"]*)">\s*Permanent link', page.content.decode())
+    (link,) = re.findall(r'href="([^"]*)" data-permanent>', page.content.decode())
     last = JudgeRun.objects.order_by("pk").last().pk
     assert f"scenario={writing}&amp;method=win-rate&amp;until={last}" in link
     shown = boards_of(page)
@@ -303,7 +303,7 @@ def test_the_export_of_nothing_is_empty(viewer):
 
 def test_what_the_page_costs_does_not_grow_with_rows(viewer, django_assert_num_queries):
     study()
-    with django_assert_num_queries(28):
+    with django_assert_num_queries(29):
         viewer.get("/leaderboard/")
     with django_assert_num_queries(4):  # kept until a label or a run comes
         viewer.get("/leaderboard/")
@@ -478,7 +478,7 @@ def test_ratings_can_be_controlled_for_style(viewer, django_assert_num_queries):
     stage.label(stage.rater("ann"), "AAAABAAAABAB")
     plain = viewer.get("/leaderboard/")
     assert "Style effects" not in text(plain)
-    with django_assert_num_queries(24):
+    with django_assert_num_queries(25):
         page = viewer.get("/leaderboard/?style=on")
     (view,) = page.context["boards"]
     # beta is always the longer: what length does and who is better cannot be told apart.

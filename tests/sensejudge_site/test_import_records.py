@@ -167,7 +167,14 @@ def test_a_table_is_imported_by_the_columns_that_are_named(tmp_path):
 def test_headers_are_guessed_as_on_the_page_and_what_is_not_read_is_named(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text("Question,Answer 1,Answer 2,Rater,Better,Mood\nWhy?,a,b,ann,2,fine\n", "utf-8")
-    out, err = run(path, "--json")
+    columns = "prompt=Question,text_a=Answer 1,text_b=Answer 2,annotator=Rater,verdict=Better"
+    error, _out = refused(path)
+    assert error == (
+        "import:unread-columns: not understood: Mood; add them to --columns, or leave them out: "
+        f"--columns '{columns}'"
+    )
+    assert not Dataset.objects.exists()
+    out, err = run(path, "--columns", columns, "--json")
     assert json.loads(out)["objects"]["labels"] == 1
     assert err.splitlines() == [
         "columns: prompt=Question, text_a=Answer 1, text_b=Answer 2, annotator=Rater, "

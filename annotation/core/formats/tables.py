@@ -110,6 +110,18 @@ def read_columns(text: str) -> dict[str, str]:
     return found
 
 
+def written_columns(columns: Columns) -> str:
+    """Returns the text that `read_columns` reads as these columns."""
+    return ",".join(
+        f"{key}={header}" if re.fullmatch(r'[^",]+', header) else f'{key}="{_doubled(header)}"'
+        for key, header in columns.items()
+    )
+
+
+def _doubled(header: str) -> str:
+    return header.replace('"', '""')
+
+
 def _names_annotator(key: str) -> bool:
     """Whether a key is that of one annotator's verdicts."""
     return key.startswith(VERDICT_OF) and bool(key.removeprefix(VERDICT_OF).strip())

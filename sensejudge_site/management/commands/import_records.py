@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from annotation.core.formats.detect import AUTO, Format, with_columns
+from annotation.core.formats.detect import AUTO, Format, format_of_text, with_columns
 from annotation.core.formats.headers import KEYS
 from annotation.core.formats.records import Fault
 from annotation.core.formats.tables import NAME as TABLES
-from annotation.core.formats.tables import columns_read, read_columns
+from annotation.core.formats.tables import columns_read, read_columns, written_columns
 from annotation.core.formats.user_lists import read_users
 from annotation.core.refusals import Refused
 from annotation.services.datasets import state_sampling
@@ -71,6 +72,8 @@ class Command(OneLineCommand):
         """Imports and reports."""
         only = options["only_users"]
         name, formats = _format(options["format"], options["columns"])
+        if options["columns"] is None and name in {AUTO, TABLES}:
+            _refuse_unread_columns(options["path"], formats)
         report = import_any(
             path=options["path"],
             dataset_slug=options["dataset"],
@@ -101,7 +104,7 @@ class Command(OneLineCommand):
             raise CommandError(message, returncode=INPUT_WRONG)
 
     def _name_columns(self, path: Path, columns: str | None) -> None:
-        """Says what was read of a table, and what was not: headers may have been guessed."""
+        """Prints the columns that were read of a table, and those that were not."""
         read, unread = columns_read(path, None if columns is None else read_columns(columns))
         self.stderr.write("columns: " + ", ".join(f"{key}={name}" for key, name in read.items()))
         if unread:
@@ -112,6 +115,23 @@ class Command(OneLineCommand):
             self.stderr.write(f"\r{rows} rows \r", ending="")
         elif rows % PROGRESS_ROWS == 0:
             self.stderr.write(f"{rows} rows")
+
+
+def _refuse_unread_columns(path: Path, formats: Mapping[str, Format]) -> None:
+    """Raises Refused if the headers of a table leave a column whose content is not known.
+
+    It could hold the verdicts; on the page a person says that it does not.
+    """
+    found = None if path.is_dir() else format_of_text(path, formats)
+    if found is None or found.name != TABLES:
+        return
+    read, unread = columns_read(path)
+    if unread:
+        raise Refused(
+            "import:unread-columns",
+            f"not understood: {', '.join(unread)}; add them to --columns, or leave them out: "
+            f"--columns {shlex.quote(written_columns(read))}",
+        )
 
 
 def _format(name: str, columns: str | None) -> tuple[str, Mapping[str, Format]]:

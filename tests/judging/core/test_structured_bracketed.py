@@ -27,6 +27,8 @@ from judging.core.structured import compare_scores, parse_bracketed, parse_grade
         ("[[Tie]]", None),
         ("[[[A]]]", Verdict.A),
         ("[[B]]\n> [[A]]", Verdict.B),
+        ('[[B]] {"text": "[[A]]"}', Verdict.B),
+        ('{"verdict": "[[A]]"}', Verdict.A),
         ("[[B]]\n```\n[[A]]\n```", Verdict.B),
         ("It says:\n~~~\n[[A]]\n~~~", None),
     ],

@@ -66,6 +66,8 @@ CASES = [
     ("The final decision is Response B.\n> The final decision is Response A.", B, A),
     ("The final decision is Response B.\n```\nThe final decision is Response A.\n```", B, A),
     ("```\nThe final decision is Response A.\n```", A, A),
+    ('The final decision is Response A. {"text": "The final decision is Response B."}', A, B),
+    ('{"decision": "The final decision is Response B."}', B, B),
 ]
 
 

@@ -494,3 +494,14 @@ def test_texts_come_back_as_they_were_written(prompt, one, two):
     [turn] = session_of(row).turns
     assert turn.user_message == prompt
     assert [response.text for response in turn.responses] == [one, two]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["prompt", "text_a", "verdict"]),
+        st.text(alphabet='a ,"=好').map(str.strip).filter(bool),
+        min_size=1,
+    )
+)
+def test_written_columns_are_read_again(columns):
+    assert tables.read_columns(tables.written_columns(columns)) == columns

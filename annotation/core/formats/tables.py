@@ -110,7 +110,7 @@ def read_columns(text: str) -> dict[str, str]:
     return found
 
 
-def written_columns(columns: Columns) -> str:
+def written_columns(columns: Mapping[str, str]) -> str:
     """Returns the text that `read_columns` reads as these columns."""
     return ",".join(
         f"{key}={header}" if re.fullmatch(r'[^",]+', header) else f'{key}="{_doubled(header)}"'

@@ -69,7 +69,7 @@ def test_the_trust_page_says_what_combined_verdicts_cannot_tell(manager):
     stage.label(stage.rater("ann"), "AABB", shown="ORIGINAL")
     run = record(stage, "gpt4_pair", "AAB?")
     page = one_line(manager.get("/trust/"))
-    assert "The recorded judge agrees on 100 %" in page
+    assert "the judge agrees 100 %" in page
     assert "3 verdicts of the judge are combined" in page
     rows = one_line(manager.get(f"/trust/rows/?of=base&run={run.pk}"))
     assert "<th>combined</th>" in rows

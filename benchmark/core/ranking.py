@@ -79,11 +79,12 @@ class WinRate:
 class ModelRating:
     """One row of a ranking; `rating` is None exactly where `standing` is not RATED.
 
-    `low` and `high` are 95 % bootstrap percentiles; `rank_low` and `rank_high` hold the ranks of
-    all models at once in 95 of 100 samples. They are None for a model that is not rated, and for
-    too few sessions. An end that lies among draws in which the model never loses, or never wins, is
-    None and `…_unbounded`: of such draws a stated one has at most `tails` of the effective sessions
-    on its side (.9 % with ten sessions, 2.3 % with a hundred).
+    `low` and `high` are 95 % bootstrap percentiles, of a win rate the ends of its `WinRate`;
+    `rank_low` and `rank_high` hold the ranks of all models at once in 95 of 100 samples. They are
+    None for a model that is not rated, and for too few sessions. An end that lies among draws in
+    which the model never loses, or never wins, is None and `…_unbounded`: of such draws a stated
+    one has at most `tails` of the effective sessions on its side (.9 % with ten sessions, 2.3 %
+    with a hundred).
     Ranks start at 1, equal ratings share one; None for a model that is not comparable. A model that
     never lost or never won is surely ahead or behind if the sessions with it are enough.
     """
@@ -200,9 +201,23 @@ def rank_models(
         rate = _elo if method is RatingMethod.ELO else _shares
         fitted, sample = rate(tally, rated, zero, draws, seed)
     ratings = {index: float(fitted[place]) for place, index in enumerate(rated)}
-    return ranking_of(
+    ranking = ranking_of(
         tally, chains, core, ratings, sample, method=method, draws=draws, seed=seed, anchor=anchor
     )
+    return _with_ends_of_shares(ranking, tally) if method is RatingMethod.WIN_RATE else ranking
+
+
+def _with_ends_of_shares(ranking: Ranking, tally: OutcomeCells) -> Ranking:
+    """Each win rate with the interval that stands beside every rating; none without draws."""
+    if ranking.ties_alone:
+        return ranking
+    found = {rate.model: rate.interval for rate in win_rates(tally)}
+    rows = []
+    for row in ranking.models:
+        interval = None if row.rank_low is None else found[row.model]
+        low, high = (interval.low, interval.high) if interval else (None, None)
+        rows.append(replace(row, low=low, high=high, low_unbounded=False, high_unbounded=False))
+    return replace(ranking, models=tuple(rows))
 
 
 def ranking_of(

@@ -140,7 +140,7 @@ def test_win_rates_rank_models_that_never_lost_too():
     ranking = rank_models(rows, RatingMethod.WIN_RATE, draws=200, seed=1)
     found = by_model(ranking.models)
     assert [row.model for row in ranking.models] == ["top", "y", "x", "p", "q"]
-    assert (found["top"].rating, found["top"].high) == (1, 1)
+    assert (found["top"].rating, found["top"].high) == (1, None)  # 8 sessions: too few
     assert found["y"].rating == pytest.approx(0.4)
     assert found["x"].rating == pytest.approx(6 / 18)
     assert found["y"].low < 0.4 < found["y"].high
@@ -149,6 +149,21 @@ def test_win_rates_rank_models_that_never_lost_too():
     # A draw may miss the ten comparisons of y: then it says nothing of y.
     assert ranking.bounded_draws <= ranking.draws == 200
     assert {rate.model: rate.value for rate in win_rates(rows)}["y"] == found["y"].rating
+
+
+def test_an_interval_of_a_win_rate_is_that_of_every_board():
+    """Each session has a verdict for either: resamples vary less than so few verdicts may."""
+    rows = [
+        VerdictCounts("x", "y", *((2.0, 1.0) if place % 4 else (1.0, 2.0)), place)
+        for place in range(24)
+    ]
+    expected = {rate.model: rate.interval for rate in win_rates(rows)}
+    ranking = rank_models(rows, RatingMethod.WIN_RATE, draws=200, seed=1)
+    for row in ranking.models:
+        interval = expected[row.model]
+        assert (row.low, row.high) == (interval.low, interval.high)
+    without = rank_models(rows, RatingMethod.WIN_RATE, draws=0, seed=1)
+    assert {(row.low, row.high) for row in without.models} == {(None, None)}
 
 
 def test_all_ties_leave_nobody_first():

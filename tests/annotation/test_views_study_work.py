@@ -287,6 +287,13 @@ def test_the_live_part_stops_asking_once_the_study_is_not_open(client, signed_in
     assert client.get(reverse("annotation:study-live", args=["nowhere"])).status_code == 404
 
 
+def test_one_annotator_is_no_plural(client, signed_in):
+    study = make_pair_study([signed_in("ANNOTATOR")], items=1)
+    signed_in("VIEWER")
+    page = " ".join(client.get(url("live", study)).content.decode().split())
+    assert "of 1 annotator active" in page
+
+
 def test_the_live_part_is_for_those_who_see_everyone_and_cheap(
     client, signed_in, busy, django_assert_num_queries
 ):

@@ -130,13 +130,13 @@ def test_managers_are_led_to_the_mend(client):
     client.force_login(make_user(role="MANAGER"))
     page = text(client.get(PAGE))
     assert "/datasets/study/#sampling" in page
-    assert "/studies/new/?dataset=study" in page
+    assert 'href="/studies/new/?dataset=study">Label a random sample in a study</a> or, if the' in page
 
 
 def test_too_few_labels_say_how_many_are_missing(viewer):
     study(size=12)
     page = text(viewer.get(PAGE))
-    assert "8 labels more needed" in page  # 12 comparisons are labelled, two of them twice
+    assert "8 more labels needed" in page  # 12 comparisons are labelled, two of them twice
 
 
 def test_a_study_s_beginning_is_named_and_the_rest_left_out(viewer):

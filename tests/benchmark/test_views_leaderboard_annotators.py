@@ -58,6 +58,8 @@ def test_a_board_of_annotators_who_disagree_warns(viewer):
     _stage, ann, _bob, _eve = study()
     page = text(viewer.get("/leaderboard/"))
     assert 'hx-get="/leaderboard/annotators/?dataset=study"' in page
+    assert "probability when only these two are compared. With all models compared at once:" in page
+    assert "alpha, beta, gamma cannot be told apart." in page
     alone = text(viewer.get(f"/leaderboard/?annotator={ann.pk}"))
     assert 'hx-get="/leaderboard/annotators/' not in alone
     warning = text(viewer.get(f"{PAGE}?dataset=study", headers={"HX-Request": "true"}))

@@ -477,3 +477,15 @@ def test_a_scenario_that_was_renamed_since_the_run_goes_by_its_new_name(viewer):
     assert "Code" not in page
     rows = viewer.get(f"{ROWS}?of=base&scenario={scenario.pk}")
     assert rows.status_code == 200
+
+
+@pytest.mark.parametrize(("size", "folded"), [(5, False), (6, True)])
+def test_what_stands_in_is_folded_where_there_are_many_scenarios(viewer, size, folded):
+    stage = Stage.make(scenarios=[f"Topic {number}" for number in range(size)], size=2)
+    ann = stage.rater("ann")
+    stage.label(ann, "AB" * size)
+    voices = {"base": "BB" * size, "selected": "AB" * size, "shuffled": "BA" * size}
+    stage.tested(ann, stage.distilled(ann), **voices)
+    page = text(viewer.get("/trust/"))
+    assert page.count("</b> · The selected preferences stand in") == size
+    assert (f"What stands in, by scenario ({size})" in page) is folded

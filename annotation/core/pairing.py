@@ -16,6 +16,7 @@ from annotation.core.assignment import Strata, draw_evenly
 from annotation.core.choices import LabelledEnum
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, VARIANT_CHARS
 from annotation.core.formats.records import content_key
+from annotation.core.numbers import number_in
 from annotation.core.refusals import Refused, gettext_noop
 from annotation.core.splits import DEFAULT_SEED, rank_of
 
@@ -101,15 +102,16 @@ def rules_named(word: str) -> tuple[PairingKind, str, int | None]:
     Raises:
         Refused: it is none of these.
     """
-    name, colon, value = word.partition(":")
+    name, _colon, value = word.partition(":")
     if word == "all":
         return PairingKind.ALL, "", None
     if word == "adaptive":
         return PairingKind.ADAPTIVE, "", None
     if name == "anchor" and value:
         return PairingKind.ANCHOR, value, None
-    if name == "sample" and colon and value.isdecimal():
-        return PairingKind.SAMPLE, "", int(value)
+    number = number_in(value)
+    if name == "sample" and number is not None:
+        return PairingKind.SAMPLE, "", number
     raise Refused(
         "pairing:plan", f"a plan is all, anchor:MODEL, sample:N or adaptive, not {word!r}"
     )

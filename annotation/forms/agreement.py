@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.adjudication import QueuePart
 from annotation.core.choices import Order, Verdict
 from annotation.core.labelling import Answer, AnswerKind, TargetKind, verdict_of
+from annotation.core.numbers import number_in
 from annotation.forms.labelling import ANCHORS
 from annotation.queries.adjudication import AdjudicationQuestion, Decision
 from annotation.queries.agreement import AgreementQuestion
@@ -130,9 +131,7 @@ class DecisionForm(forms.Form):
     def clean_over(self) -> Verdict | int | None:
         """The stored gold answer that the decision may change, as the page named it."""
         named: str = self.cleaned_data["over"]
-        if named.isdigit():
-            return int(named)
-        return Verdict(named) if named in set(Verdict) else None
+        return Verdict(named) if named in set(Verdict) else number_in(named)
 
     def shown(self, answer: object) -> str:
         """How an answer reads."""

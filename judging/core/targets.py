@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from annotation.core.choices import LabelledEnum
+from annotation.core.numbers import number_in
 from annotation.core.refusals import Refused, gettext_noop
 
 
@@ -139,8 +140,9 @@ def targets_named(word: str) -> tuple[Targets, str]:
     prefix, colon, name = word.partition(":")
     if name and prefix + colon == STUDY:
         return Targets(kind=RunTarget.STUDY, study=name), ""
-    if name.isdecimal() and prefix + colon == PLAN:
-        return Targets(kind=RunTarget.PLAN, plan=int(name)), ""
+    number = number_in(name)
+    if number is not None and prefix + colon == PLAN:
+        return Targets(kind=RunTarget.PLAN, plan=number), ""
     if name and prefix + colon == DATASET:
         return Targets(kind=RunTarget.ALL), name
     kinds = {kind.lower(): kind for kind in COMPARISON_TARGETS}

@@ -127,6 +127,11 @@ def _names_annotator(key: str) -> bool:
     return key.startswith(VERDICT_OF) and bool(key.removeprefix(VERDICT_OF).strip())
 
 
+def _belongs(key: str, kind: Sequence[str]) -> bool:
+    """Whether tables with the keys `kind` have a column for a key."""
+    return key in kind or (kind is PAIR_KEYS and _names_annotator(key))
+
+
 def _unquoted(text: str) -> str:
     text = text.strip()
     if len(text) > 1 and text[0] == text[-1] == '"':
@@ -318,13 +323,13 @@ def _places(line: int, header: Sequence[str], columns: Columns) -> tuple[Places,
     known = {*columns, *found}
     kind = PAIR_KEYS if are_pairs(known) else RATING_KEYS
     for key in columns:
-        if key not in kind and not (kind is PAIR_KEYS and _names_annotator(key)):
+        if not _belongs(key, kind):
             pair = gettext_noop("A table of pairs has no such column")
             rating = gettext_noop("A table of ratings has no such column")
             reason = pair if kind is PAIR_KEYS else rating
             faults.append(Fault(line, key, reason, shown(columns[key])))
     for key, place in found.items():
-        if key in columns or (key not in kind and not _names_annotator(key)):
+        if key in columns or not _belongs(key, kind):
             continue
         places[key] = place
         if len(exact.get(key, ())) > 1:

@@ -89,7 +89,9 @@ def test_an_argument_names_a_plan(word, named):
     assert rules_named(word) == named
 
 
-@pytest.mark.parametrize("word", ["", "anchor", "anchor:", "sample:", "sample:x", "ALL", "some"])
+@pytest.mark.parametrize(
+    "word", ["", "anchor", "anchor:", "sample:", "sample:x", "ALL", "some", "sample:" + "9" * 5000]
+)
 def test_no_other_argument_does(word):
     with refuses("pairing:plan", match="all, anchor:MODEL, sample:N or adaptive"):
         rules_named(word)

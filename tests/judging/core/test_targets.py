@@ -31,7 +31,17 @@ def test_an_argument_names_targets(word, named):
 
 @pytest.mark.parametrize(
     "word",
-    ["", "study", "study:", "plan:x", "plan", "dataset:", "everything", "rated", "candidates"],
+    [
+        "",
+        "study",
+        "study:",
+        "plan:x",
+        "plan:" + "9" * 5000,
+        "plan",
+        "dataset:",
+        "rated",
+        "everything",
+    ],
 )
 def test_anything_else_is_refused(word):
     with refuses("run:targets", match="all, study:SLUG, plan:NUMBER, dataset:SLUG"):

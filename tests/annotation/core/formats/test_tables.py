@@ -157,6 +157,13 @@ def test_a_table_of_ratings_has_no_verdicts(tmp_path):
     ]
 
 
+def test_a_column_of_verdicts_in_a_table_of_ratings_is_named_as_not_read(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("prompt,response,score,verdict:ann\np,x,4,A\n", "utf-8")
+    named = {"prompt": "prompt", "response": "response", "score": "score"}
+    assert tables.columns_read(path) == (named, ["verdict:ann"])
+
+
 def test_headers_are_guessed_without_a_mapping_and_exact_ones_come_first(tmp_path):
     [row] = read(tmp_path, "Question,Answer 1,Answer 2,Rater,Better\nq,x,y,ann,1\n")
     assert labels(row) == [("ann", Verdict.A)]

@@ -151,6 +151,13 @@ def test_long_tables_are_folded_and_copied_whole(open_page):
     expect(card.locator("table").first.locator("tbody tr:visible")).to_have_count(30)
 
 
+def test_a_list_in_pages_is_never_folded(open_page):
+    Stage.make(size=30)
+    page = open_page("/datasets/study/", user=make_user(role="VIEWER"), viewport=WIDE)
+    expect(page.locator("#sessions tbody tr:visible")).to_have_count(30)
+    expect(page.get_by_role("button", name="Show the whole table")).to_have_count(0)
+
+
 def test_a_run_s_page_follows_it_to_its_end(open_page):
     _stage, run = study()
     type(run).objects.filter(pk=run.pk).update(status="RUNNING")

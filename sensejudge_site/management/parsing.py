@@ -35,6 +35,14 @@ def few_users_told(users: Units) -> str:
     )
 
 
+def few_sessions_told(sessions: Units) -> str:
+    """The same of sessions."""
+    return (
+        f"{uneven_told(sessions, 'session')}too few sessions for intervals: "
+        f"about {counted(sessions.missing, 'more session')} needed"
+    )
+
+
 def uneven_told(units: Units, one: str) -> str:
     """That one unit or a few hold most of the rows, put before what follows of it; or nothing."""
     if units.one_holds_most:

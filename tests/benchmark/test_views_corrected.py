@@ -139,6 +139,26 @@ def test_too_few_labels_say_how_many_are_missing(viewer):
     assert "8 more labels needed" in page  # 12 comparisons are labelled, two of them twice
 
 
+def test_a_session_with_most_rows_is_the_reason_why_there_is_no_interval(viewer, capsys):
+    told_of = study().comparisons["Writing"]
+    gathered = [each.pk for each in told_of[:20]]
+    Comparison.objects.filter(pk__in=gathered).update(turn=told_of[0].turn)
+    page = text(viewer.get(PAGE))
+    assert "One session holds most of the rows." in page
+    # 11 sessions count as 30 x 30 / (20 x 20 + 10) = 2.2 of 6.
+    assert "Too few sessions (conversations) for an interval: about 20 more are needed." in page
+    call_command("leaderboard", "--dataset", "study", "--corrected")
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "one session holds most of the rows; too few sessions for intervals: "
+        "about 20 more sessions needed"
+    )
+
+
+def test_sessions_of_one_row_need_no_such_reason(viewer):
+    study()
+    assert "Too few sessions" not in text(viewer.get(PAGE))
+
+
 def test_a_study_s_beginning_is_named_and_the_rest_left_out(viewer):
     stage = study()
     pairs, ann = (

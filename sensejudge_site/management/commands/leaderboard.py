@@ -37,6 +37,7 @@ from sensejudge_site.management.parsing import (
     INPUT_WRONG,
     OneLineCommand,
     counted,
+    few_sessions_told,
     kin_lines,
     number_from,
     runs_told,
@@ -322,6 +323,8 @@ def _corrected_lines(board: CorrectedBoard) -> Iterator[str]:
     ):
         if studies:
             yield f"labels of {', '.join(studies)} {told}"
+    if board.agreement.human and board.agreement.human.units.few:
+        yield few_sessions_told(board.agreement.human.units)
 
 
 _OBSTACLES: Final = {

@@ -10,7 +10,6 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ParseError
 from rest_framework.generics import get_object_or_404
-from rest_framework.parsers import JSONParser
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,6 +17,7 @@ from rest_framework.serializers import ChoiceField
 from rest_framework.views import APIView
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
+from annotation.api.parsers import BoundedJSONParser
 from annotation.api.views import SeesEveryone
 from annotation.models import User
 from annotation.queries.datasets import of_no_deleted
@@ -58,7 +58,7 @@ class ReplayViewSet(ReadOnlyModelViewSet[JudgeRun]):
     )
     serializer_class = ReplaySerializer
     filterset_class = ReplayFilter
-    parser_classes = (JSONParser,)
+    parser_classes = (BoundedJSONParser,)
 
     def get_permissions(self) -> list[Any]:
         """Who reads may not start anything."""
@@ -76,7 +76,7 @@ class ReplayViewSet(ReadOnlyModelViewSet[JudgeRun]):
         try:
             sent = ReplayStartSerializer(data=request.data)
             sent.is_valid(raise_exception=True)
-        except RecursionError as error:  # of whoever reads JSON
+        except RecursionError as error:
             raise ParseError("The JSON is nested too deeply.") from error
         asked = sent.request(created_by=request.user)
         if sent.validated_data["estimate"]:

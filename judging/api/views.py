@@ -10,13 +10,13 @@ from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ParseError
-from rest_framework.parsers import JSONParser
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
+from annotation.api.parsers import BoundedJSONParser
 from annotation.api.views import SeesEveryone
 from annotation.models import User
 from annotation.queries.datasets import of_no_deleted
@@ -101,7 +101,7 @@ class JudgeRunViewSet(ReadOnlyModelViewSet[JudgeRun]):
     serializer_class = JudgeRunSerializer
     permission_classes = (SeesEveryone,)
     filterset_class = JudgeRunFilter
-    parser_classes = (JSONParser,)
+    parser_classes = (BoundedJSONParser,)
 
     def get_permissions(self) -> list[Any]:
         """Who reads may not start anything."""
@@ -120,7 +120,7 @@ class JudgeRunViewSet(ReadOnlyModelViewSet[JudgeRun]):
         try:
             sent = RunStartSerializer(data=request.data, context=context)
             sent.is_valid(raise_exception=True)
-        except RecursionError as error:  # of whoever reads JSON
+        except RecursionError as error:
             raise ParseError("The JSON is nested too deeply.") from error
         asked = sent.validated_data
         planned = [run for each in asked["requests"] for run in plan(each)]

@@ -322,6 +322,15 @@ def test_what_is_nested_too_deeply_is_refused(manager, depth):
     assert manager.post(RUNS, body, content_type="application/json").status_code == 400
 
 
+@pytest.mark.parametrize("address", [RUNS, "/api/v1/replays/", "/api/v1/nothing/"])
+def test_json_without_end_is_refused_before_it_is_known_who_sends_it(manager, address):
+    browser = Client(enforce_csrf_checks=True)
+    browser.cookies = manager.cookies
+    browser.cookies["csrftoken"] = "a" * 32
+    answer = browser.post(address, "[" * 100_000, content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (400, "api:parse_error")
+
+
 def test_scores_are_set_by_references_only_beside_targets(manager):
     slug = make_rating().response.turn.session.dataset.slug
     rules = {"variant": "NO_MEMORY", "calibration": "REFERENCE_CDF"}

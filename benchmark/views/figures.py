@@ -100,7 +100,10 @@ def voice_rows(figures: TrustFigures, scope: TrustScope, rows_url: str) -> list[
         for each in overall.others
         if each.voice not in {STACK, *RULES} or each == overall.best_rule
     )
-    own = (*stacked, overall.selected, overall.base, overall.shuffled)
+    # Where the base judge stands in, what the selected set decided is what the base judge did.
+    is_base = overall.own.agreement.comparisons and overall.own.voice == BASE
+    selected = () if is_base else (overall.selected,)
+    own = (*stacked, *selected, overall.base, overall.shuffled)
     rows = [
         ConditionRow(
             name=voice_name(each.voice),

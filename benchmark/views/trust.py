@@ -20,7 +20,7 @@ from annotation.templatetags.look import percent
 from annotation.views.access import csv_file, table_asked
 from benchmark.core.calibrated import LEVELS, METRICS
 from benchmark.core.metrics import MetricName
-from benchmark.core.trust import STACK, Figures, TrustFigures
+from benchmark.core.trust import BASE, STACK, Figures, TrustFigures
 from benchmark.core.trust_answer import trust_answer
 from benchmark.forms import (
     POLICIES,
@@ -108,6 +108,7 @@ def _trust_context(page: TrustPage) -> dict[str, Any]:
 
 def _figures_context(figures: TrustFigures, scope: TrustScope) -> dict[str, Any]:
     rows = voice_rows(figures, scope, reverse("benchmark:trust-rows"))
+    own = figures.overall.own
     return {
         "figures": figures,
         "overall": figures.overall,
@@ -121,7 +122,7 @@ def _figures_context(figures: TrustFigures, scope: TrustScope) -> dict[str, Any]
         ),
         "rule": next((row for row in rows if row.figures == figures.overall.best_rule), None),
         "is_stacked": figures.overall.own.voice == STACK,
-        "is_applied": bool(figures.overall.own.agreement.comparisons),
+        "is_applied": bool(own.agreement.comparisons) and own.voice != BASE,
         "controls": [row.name for row in rows if row.is_control],
         "scenario_rows": [_scenario_row(each, rows, scope) for each in figures.scenarios],
     }

@@ -423,6 +423,10 @@ def test_the_base_judge_is_named_where_no_set_is_applied(viewer):
     page = viewer.get("/trust/")
     assert page.context["page"].sets == ()
     assert "Base judge, no preferences</a>" in text(page)
+    names = [row.name for row in page.context["voices"]]
+    assert "Base judge, no preferences" in names
+    assert "Selected preferences" not in names  # what they decided is what the base judge did
+    assert "gain (pp)" not in text(page)
 
 
 def test_shuffled_labels_are_held_against_what_stands_in(viewer):

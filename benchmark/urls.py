@@ -112,7 +112,7 @@ urlpatterns = [
         r"^datasets/(?P<slug>[-\w]+)/export/preference_pairs"
         r"\.(?P<format_name>jsonl|csv|zip|parquet)$",
         pairs_file,
-        name="preference-pairs-file",
+        name="preference-pairs-export",
     ),
     path("datasets/<slug:slug>/preference-pairs/", pairs_page, name="preference-pairs"),
     path("datasets/<slug:slug>/pairing/", pairing, name="pairing"),

@@ -42,7 +42,7 @@ FAST_REPLY_SECONDS: Final = 1.0
 
 
 FAST_SHARE: Final = 0.25
-"""Whoever is too fast more often than that needs attention, unless the study says otherwise."""
+"""Largest share of fast answers, 0..1, that needs no attention if the study sets none."""
 
 
 class QualityMeasure(LabelledEnum):

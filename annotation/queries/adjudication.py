@@ -99,7 +99,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ChangedGold:
-    """What a decision does to the gold answer that a dataset came with.
+    """The effect of a decision on the gold answer that a dataset came with.
 
     Attributes:
         value: The answer, as stored; `answer`: as this page shows it.

@@ -160,7 +160,7 @@ _FINISHED_ITEM: Final = (
 )
 _FINISHED_LIST: Final = f"""{_FINISHED_WHERE} AND claim.state IN ('DONE', 'SKIPPED')
 ORDER BY claim.finished_at DESC, claim.id DESC LIMIT %(most)s"""
-# Of every state: what was given back after a repeat came still stands between it and its first.
+# Claims of every state count: an item returned after a repeat stands between it and its first.
 _LATELY_GIVEN: Final = """AND claim.state IN ('DONE', 'SKIPPED') AND claim.id IN (SELECT id FROM (
     SELECT own.id FROM annotation_claim own
     JOIN annotation_studyitem given ON given.id = own.item_id

@@ -94,7 +94,7 @@ def pause_reason(word: str) -> str:
 
 @register.filter
 def broken_rule(broken: BrokenRule) -> str:
-    """What of a rule an annotator breaks, with the numbers behind it."""
+    """Names the rule that an annotator breaks, with the numbers behind it."""
     words = {
         QualityMeasure.GOLD: _("gold accuracy %(share)s (%(hits)d of %(n)d), below %(limit)s"),
         QualityMeasure.REPEATS: _(

@@ -54,7 +54,7 @@ class TrustAnswer:
     def sentence(
         self, *, share: Callable[[float], str], translate: Callable[[str], str] = str
     ) -> str:
-        """The whole sentence.
+        """Writes the whole sentence.
 
         Args:
             share: writes a share of 0..1 with its percent sign.
@@ -68,8 +68,8 @@ class TrustAnswer:
             }
             for clause in self.clauses
         ]
-        told = reduce(lambda one, more: translate(_THEN) % {"one": one, "more": more}, parts)
-        return translate(_VERDICTS[self.verdict]) % {"reasons": told}
+        reasons = reduce(lambda one, more: translate(_THEN) % {"one": one, "more": more}, parts)
+        return translate(_VERDICTS[self.verdict]) % {"reasons": reasons}
 
 
 _THEN: Final = gettext_noop("%(one)s, %(more)s")
@@ -97,11 +97,11 @@ _BESIDE_RULE: Final = {
 }
 _NOT_CLEARLY: Final = gettext_noop("not clearly better than %(rule)s (%(share)s)")
 _LEAST_SEEN: Final = 0.005
-"""A lead below this vanishes in whole percent."""
+"""Smallest lead, 0..1, that shows in whole percent."""
 
 
 def relation(gain: Gain | None) -> Relation:
-    """What a paired gain says of a judge."""
+    """Classifies a paired gain by its interval."""
     if gain is None or gain.interval is None:
         return Relation.UNKNOWN
     if gain.interval.low > 0:
@@ -110,9 +110,9 @@ def relation(gain: Gain | None) -> Relation:
 
 
 def trust_answer(figures: TrustFigures) -> TrustAnswer | None:
-    """The answer for what stands in for the annotator, else for the base judge.
+    """Returns the answer for what stands in for the annotator, else for the base judge.
 
-    None without a decision to judge by.
+    Returns None if the judge decided nothing that the annotator labelled.
     """
     result = figures.overall.result.agreement
     if result.value is None:
@@ -121,10 +121,10 @@ def trust_answer(figures: TrustFigures) -> TrustAnswer | None:
 
 
 def _verdict(figures: TrustFigures, result: Accuracy) -> TrustVerdict:
-    """No where people, the base or a rule are clearly better, or chance is.
+    """Returns NO if people, the base judge, a rule or chance is clearly better.
 
-    Yes takes a judge that is clearly better than the best rule; where no rule decided anything,
-    one that is no worse than people, or better than the base judge.
+    YES needs a judge that is clearly better than the best rule. If no rule decided anything, it
+    needs one that is no worse than people, or better than the base judge.
     """
     people, base, rule = (
         relation(each) for each in (figures.over_people, _gain(figures), figures.over_rule)
@@ -143,7 +143,7 @@ def _verdict(figures: TrustFigures, result: Accuracy) -> TrustVerdict:
 
 
 def _gain(figures: TrustFigures) -> Gain | None:
-    """The gain over the base judge; None where it is the base judge that decides."""
+    """Returns the gain over the base judge, or None if the base judge itself decides."""
     overall = figures.overall
     return overall.own_gain if overall.result.voice != BASE else None
 

@@ -47,13 +47,13 @@ STANDING: Final = Q(
 
 What the protocol found there already stands as it did before."""
 OF_OWN_SETS: Final = Q(parent=None) | Q(parent__annotator=F("annotator"))
-"""Of runs: no preferences were applied but those of the annotator in whose stead it judged."""
+"""Condition: a run applied no preferences but those of the annotator that it stands in for."""
 WITHOUT_SETS: Final = Q(config__sets_of__isnull=True) | Q(config__sets_of=None)
 """Of runs: no selected preferences were applied."""
 AS_PAPER: Final = Q(config__mode=SelectionMode.PAPER.value)
-"""Of runs that applied some: those were selected as the paper's released code does."""
+"""Condition: a run applied preferences selected in paper mode."""
 NOT_AS_PAPER: Final = WITHOUT_SETS | Q(config__mode__isnull=True) | ~AS_PAPER
-"""Of runs: whatever they applied was not."""
+"""Condition: a run applied no preferences selected in paper mode."""
 RUBRICS: Final = tuple(prompt.value for prompt in JudgePrompt if prompt is not JudgePrompt.PERSONAL)
 """The prompts that take no preferences, as a run's configuration names them."""
 # A null in JSON reads as the text "null" on SQLite.
@@ -262,7 +262,7 @@ def best_last(
     base_alone: bool = False,
     among: QuerySet[Any, Any] | None = None,
 ) -> QuerySet[JudgeRun]:
-    """Runs in ascending order of what figures are read from them: the last one is the one to read.
+    """Orders runs so that the last one is the one to read figures from.
 
     A finished run comes before any other, but for those of which nothing counts for agreement;
     among those one that applied preferences (it has the base judge's verdicts as well) before one
@@ -299,7 +299,7 @@ def best_last(
 
 
 def covered(among: QuerySet[Any, Any] | None = None) -> Coalesce:
-    """Of a run: how many comparisons have a verdict, of some or of all."""
+    """Number of comparisons with a verdict of a run, among some or all."""
     judged = Judgment.objects.filter(run=OuterRef("pk"), status=JudgmentStatus.DONE)
     if among is not None:
         judged = judged.filter(comparison__in=among)

@@ -27,7 +27,7 @@ ASSUMED_MEMORY: Final = MemoryTexts(_ASSUMED, _ASSUMED, _ASSUMED, (_ASSUMED,) * 
 
 
 WIDE: Final = 10
-"""A range of costs whose ends lie further apart is of no use for planning."""
+"""Largest ratio of the ends of a cost range that is of use for planning."""
 
 
 class TightRequest(NamedTuple):

@@ -1,4 +1,4 @@
-"""A text that says the same over and over, as a model does that no longer finds an end."""
+"""Texts that repeat themselves until they are cut off."""
 
 from __future__ import annotations
 

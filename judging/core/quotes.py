@@ -1,4 +1,4 @@
-"""Quotes in a judge's reply: what it repeats of a text that it judges states nothing.
+"""Quotes in a judge's reply: they state no verdict.
 
 A quote is blanked, byte for byte, so that the places of tokens in the reply stay as they are.
 """
@@ -57,14 +57,14 @@ def blank_spans(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 def _opening(line: str) -> str:
-    """The fence that a line opens, or ""."""
+    """Returns the fence that a line opens, or ""."""
     fence = _FENCE.match(line)
     # Backticks after backticks are code within a line.
     return fence[1] if fence and not ("`" in fence[1] and "`" in fence[2]) else ""
 
 
 def _closing(lines: list[str], opening: str, start: int) -> int:
-    """The place of the line that closes a fence; behind the last line if none does."""
+    """Returns the index of the line that closes a fence, or the number of lines."""
     for place in range(start, len(lines)):
         fence = _FENCE.match(lines[place])
         if fence and fence[1].startswith(opening) and not fence[2].strip():
@@ -78,13 +78,13 @@ def _blank(text: str) -> str:
 
 _OPENED: Final = re.compile(r'\{(?=[ \t\n\r]*+["}])')
 _MOST_READINGS: Final = 16
-"""Of the length of a reply, in objects that turn out to be none: more is given up."""
+"""Most characters read in objects that turn out to be none, in lengths of the text."""
 
 
 def json_objects(text: str) -> list[tuple[dict[str, object], int, int]]:
-    """Every complete top-level JSON object with start and end, in order; none of a hostile text.
+    """Returns every complete top-level JSON object with start and end, in order.
 
-    A text that opens object within object and closes none would be read once for each.
+    Returns none if the text opens very many objects and closes none: each would be read to the end.
     """
     decoder = json.JSONDecoder(strict=False)
     found: list[tuple[dict[str, object], int, int]] = []

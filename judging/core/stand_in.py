@@ -1,7 +1,7 @@
-"""What stands in for an annotator: the base judge, unless another is clearly better on dev pairs.
+"""The choice of what stands in for an annotator (protocols A1.6).
 
-Protocols A1.6: ten pairs say little, and the best of several on them says less. Another than the
-base judge is used only where, on pairs that it did not learn from, it is right on two of ten more.
+It is the base judge, unless another is right on two of ten dev pairs more that it did not learn
+from: ten pairs say little, and the best of several on them says less.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from annotation.core.refusals import gettext_noop
 from judging.core.rules import Combine
 
 MARGIN: Final = 0.2
-"""By how much another's leave-one-out accuracy must exceed the base judge's: 2 of 10 pairs."""
+"""Smallest lead in leave-one-out accuracy over the base judge: 2 of 10 pairs."""
 STANDS_IN: Final = "stands_in"
-"""In a stored selection: the choice."""
+"""Key of the choice in a stored selection."""
 _ROUNDING: Final = 1e-9
 
 
 def exceeds(accuracy: float, base: float | None) -> bool:
-    """Whether an accuracy exceeds the base judge's by the margin; no base judge, nothing to exceed.
+    """Whether an accuracy exceeds the base judge's by the margin; True without a base judge.
 
     Args:
         accuracy: 0..1, on dev pairs that were left out.
@@ -56,10 +56,10 @@ class StandInChoice:
         pairs: int,
         optimistic: bool = False,
     ) -> StandInChoice:
-        """The base judge, or what exceeds it by the margin: a vote, or without one the set.
+        """Chooses the base judge, or what exceeds it by the margin: the vote, or a set without one.
 
-        Where the vote does, a set that is better still stands in. A set alone does not: chosen so,
-        it lost to the base judge where nothing personal is to be found.
+        If the vote exceeds it, a set that is better still is chosen. A set beside a vote that does
+        not is never chosen: so chosen, it lost to the base judge on data with nothing personal.
         """
         choice = Combine.SUBSET if stack is None else Combine.STACK
         if not exceeds(subset if stack is None else stack, base):
@@ -70,17 +70,17 @@ class StandInChoice:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> StandInChoice:
-        """What `stored` wrote."""
+        """Reads what `stored` returned."""
         return cls(**{**stored, "choice": Combine(stored["choice"])})
 
     @property
     def stored(self) -> dict[str, Any]:
-        """As JSON."""
+        """Dictionary for JSON."""
         return {**asdict(self), "choice": self.choice.value}
 
     @property
     def reason(self) -> tuple[str, dict[str, str]]:
-        """Why, as a sentence to translate and what stands in it: numbers of right dev pairs."""
+        """Reason as a sentence to translate, with its numbers of right dev pairs."""
         if self.base is None:
             return _PLAIN[self.choice], {}
         return _REASONS[self.choice, self.stack is not None], {
@@ -126,4 +126,4 @@ _REASONS: Final = {
         "base judge are required."
     ),
 }
-"""By what stands in, and whether there was a weighted vote."""
+"""Keys: the choice, and whether there was a weighted vote."""

@@ -162,7 +162,7 @@ class Pacer:
 
 
 def deadline(seconds: float) -> AbstractAsyncContextManager[object]:
-    """A block that raises TimeoutError when it takes longer; tests hand in another one."""
+    """Raises TimeoutError if the block takes longer; tests replace it."""
     return asyncio.timeout(seconds)
 
 

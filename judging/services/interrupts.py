@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM in a command that waits for replies: it ends soon, and in good order."""
+"""Ctrl-C and SIGTERM in a command that waits for replies: it ends soon and loses nothing."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 
 class TerminatedError(KeyboardInterrupt):
-    """SIGTERM: the process is to end, but nobody asked for the run to be left alone."""
+    """SIGTERM: the process is to end, but the run may be taken up by another process."""
 
 
 @contextmanager
 def interruptions() -> Iterator[threading.Event | None]:
-    """An event that is set by the first signal within the block; the second ends it at once.
+    """Gives an event that the first signal within the block sets; a second signal ends the block.
 
-    None in workers and other threads, which have signals of their own.
+    Gives None in workers and other threads, which handle signals themselves.
 
     Raises:
         KeyboardInterrupt: once the block has ended, if a signal came.
@@ -35,17 +35,17 @@ def interruptions() -> Iterator[threading.Event | None]:
         yield None
         return
     came: list[int] = []
-    asked = threading.Event()
+    interrupted = threading.Event()
 
     def note(number: int, _frame: FrameType | None) -> None:
         if came:
             raise KeyboardInterrupt
         came.append(number)
-        asked.set()
+        interrupted.set()
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield asked
+        yield interrupted
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -53,27 +53,27 @@ def interruptions() -> Iterator[threading.Event | None]:
             raise (TerminatedError if came[0] == signal.SIGTERM else KeyboardInterrupt) from None
 
 
-async def until(asked: threading.Event) -> None:
+async def until(interrupted: threading.Event) -> None:
     """Waits for the event, in an event loop of another thread than the signal's."""
-    while not asked.is_set():
+    while not interrupted.is_set():
         await asyncio.sleep(POLL_SECONDS)
 
 
 def wait_for(work: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) -> T:
-    """What a coroutine gives, which a signal cancels.
+    """Returns the result of a coroutine, which a signal cancels.
 
     Raises:
-        KeyboardInterrupt: it was.
+        KeyboardInterrupt: a signal came.
     """
-    with interruptions() as asked:
-        return async_to_sync(_watched)(asked, work(*arguments))
+    with interruptions() as interrupted:
+        return async_to_sync(_watched)(interrupted, work(*arguments))
 
 
-async def _watched(asked: threading.Event | None, work: Coroutine[Any, Any, T]) -> T:
-    if asked is None:
+async def _watched(interrupted: threading.Event | None, work: Coroutine[Any, Any, T]) -> T:
+    if interrupted is None:
         return await work
     working = asyncio.create_task(work)
-    watching = asyncio.create_task(until(asked))
+    watching = asyncio.create_task(until(interrupted))
     await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
     watching.cancel()
     if not working.done():

@@ -34,10 +34,18 @@ def site(tmp_path):
         yield deployment
 
 
+# A shell that starts tests in the background has them ignore Ctrl-C, and so would the command.
+LISTENING = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, "manage.py", *sys.argv[1:]])
+"""
+
+
 def ended_by(number, site, command):
     """Status and errors of a command that gets a signal while it waits for replies."""
     process = subprocess.Popen(
-        [sys.executable, "manage.py", *command],
+        [sys.executable, "-c", LISTENING, *command],
         env=site.env,
         cwd=ROOT,
         stdout=subprocess.DEVNULL,

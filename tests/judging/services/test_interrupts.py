@@ -10,6 +10,14 @@ import pytest
 from judging.services.interrupts import TerminatedError, interruptions, wait_for
 
 
+@pytest.fixture(autouse=True)
+def listens():
+    """Handles Ctrl-C as a shell's command does, also if the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def signalled(*numbers):
     """How often the block went on after a signal."""
     went_on = []

@@ -25,6 +25,7 @@ BY_ACCIDENT = (
     "403_csrf.html",
     "500.html",
     "503.html",
+    "507.html",
     "refused.html",
     "sign_in_refused.html",
 )

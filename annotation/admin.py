@@ -283,7 +283,7 @@ class StudyAdmin(DeletedOnPages):
     formfield_overrides = JSON_FIELDS
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """Of a study that is there, also what its pages change with all that hangs on it."""
+        """Adds, for an existing study, the fields that only its pages change."""
         own = tuple(super().get_readonly_fields(request, obj))
         return own if obj is None else (*own, *_CHANGED_ON_PAGES)
 

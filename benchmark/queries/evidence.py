@@ -142,7 +142,7 @@ def stand_in_cases(
 
 
 class ComparisonPlace(NamedTuple):
-    """Where a comparison stands now: its scenario may have been renamed since a run."""
+    """The present scenario and session of a comparison; a scenario may be renamed after a run."""
 
     scenario: str
     session: int | None

@@ -32,7 +32,7 @@ _OPENING: Final = 160
 
 
 class GradesQuestion(NamedTuple):
-    """What a reader asks: empty fields take the first dataset and the run with most grades."""
+    """A reader's choices; empty ones mean the first dataset and the run with most grades."""
 
     dataset: str = ""
     run: int | None = None
@@ -165,7 +165,7 @@ def _graded_runs() -> QuerySet[JudgeRun]:
 
 
 def _runs(dataset: DatasetChoice) -> tuple[JudgeRun, ...]:
-    """Those that graded in a dataset, those with most grades first, of equals the newest."""
+    """Returns the runs with grades in a dataset, most grades first, then the newest."""
     done = ResponseScore.objects.filter(
         run=OuterRef("pk"), scale=GRADE_SCALE, status=JudgmentStatus.DONE
     )

@@ -185,7 +185,7 @@ def _readable_runs(dataset: DatasetChoice, until: int | None) -> tuple[RunChoice
 
 
 def applying_runs(source: Source, runs: Iterable[JudgeRun]) -> list[JudgeRun]:
-    """Those of a source's runs whose selected preferences it applies."""
+    """Returns the runs of a source that applied selected preferences."""
     return [run for run in runs if source in _VOTING and run.config.get("sets_of")]
 
 

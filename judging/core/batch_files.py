@@ -92,7 +92,7 @@ def read_batch(lines: Iterable[str], *, awaited: Collection[str]) -> BatchReplie
 
 
 MOST_CHARACTERS: Final = 64 * 2**20
-"""Of one reply: as many as are read of an endpoint's answer."""
+"""Most characters of one reply, as of an endpoint's answer."""
 
 
 class _FaultError(ValueError):

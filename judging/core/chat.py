@@ -229,7 +229,7 @@ class Reply:
 
     @property
     def is_cut(self) -> bool:
-        """Whether it ended because it reached the tokens that it may have."""
+        """Whether the reply was cut at its largest number of tokens."""
         return self.finish_reason.lower() in {"length", "max_tokens"}
 
 
@@ -313,7 +313,7 @@ def _usage(usage: Mapping[str, object]) -> Usage:
 
 
 _MOST_TOKENS: Final = 2**31 - 1
-"""What a column can hold: more is no count, but a fault of the endpoint."""
+"""Largest count that a column holds; a larger one is an error of the endpoint."""
 
 
 def _count(value: object) -> int | None:

@@ -113,7 +113,7 @@ class RunEstimate:
 
     @property
     def label(self) -> str:
-        """What its line is called."""
+        """Name of its line."""
         return self.name or ", ".join(filter(None, (self.annotator, self.judge)))
 
     @property

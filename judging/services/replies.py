@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 KEYS_A_STATEMENT: Final = 500
 REFUSED_DATA: Final = (IntegrityError, DataError, ValueError, ArithmeticError)
-"""What a database, or its driver, raises for values that it cannot hold."""
+"""Errors of a database, or of its driver, for values that it cannot hold."""
 
 
 class CallClaims:

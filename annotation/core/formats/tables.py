@@ -366,7 +366,7 @@ def _places_of(header: Sequence[str], column: str | int) -> list[int]:
 
 
 def _apart(line: int, header: Sequence[str], places: Places) -> Iterator[Fault]:
-    """A fault for what would say twice whose verdict it is."""
+    """Returns a fault if a table names the annotator of a verdict twice."""
     if any(map(_names_annotator, places)):
         for key in ("verdict", "annotator", "comment"):
             if key in places:
@@ -416,7 +416,7 @@ def _gold_reason(fields: Fields) -> dict[str, object]:
 
 
 def _verdict(fields: Fields, key: str) -> Verdict:
-    """What a word means: a letter or a number, a tie, or the better one's header or model."""
+    """Reads a verdict: a letter, a number, a tie, or the header or model of the better one."""
     word = fields.text(key).casefold()
     meant = [Verdict.TIE] if word == "tie" else []
     for side, number, verdict in (("a", "1", Verdict.A), ("b", "2", Verdict.B)):

@@ -30,7 +30,7 @@ _SEED: Final = 1
 _FIRST: Final = 0.25
 """How much the judge leans to the first shown, in standard deviations of what it goes by."""
 _RIGHT: Final = -0.5
-"""What is above it is right, or won: 69 % of standard normal values."""
+"""Values above it count as right, or won: 69 % of standard normal values."""
 _MARKS: Final = np.array([-2.0, -1.4, -0.6, 0.5])
 """Between the scores of 1 to 5, a quarter of which are below 4."""
 

@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.dataset_names import split_derived
 from annotation.core.formats import tables
-from annotation.core.formats.detect import AUTO, FORMATS, Format
+from annotation.core.formats.detect import AUTO, FORMATS
+from annotation.core.formats.format import Format
 from annotation.core.formats.headers import PAIR_KEYS, RATING_KEYS, VERDICT_OF, guess
 
 Choices = list[tuple[Any, Any]]
@@ -20,95 +21,6 @@ def grouped_datasets(names: Iterable[tuple[str, str]]) -> Choices:
     """Choices of datasets, by short and shown name, with derived ones in a group at the end."""
     own, derived = split_derived(names)
     return [*own, (_("Derived datasets"), derived)] if derived else [*own]
-
-
-_FORMAT_NAMES: Final = {
-    "sensejudge": _("SenseJudge (JSONL)"),
-    "pandalm": _("PandaLM test set"),
-    "recllmsim": _("RecLLMSim (JSONL)"),
-    "sensebench": _("SenseBench prompts"),
-    "mtbench-questions": _("MT-Bench questions"),
-    "mtbench-answers": _("MT-Bench answers of a model (FastChat)"),
-    "mtbench-references": _("MT-Bench reference answers (FastChat)"),
-    "auto-j": _("Auto-J test pairs"),
-    "rewardbench": _("RewardBench: chosen and rejected"),
-    "uss": _("USS: dialogues with ratings"),
-    "urs": _("URS: rated conversations (CSV)"),
-    "llmbar": _("LLMBar with recorded judges"),
-    "mtbench-votes": _("MT-Bench votes"),
-    "labels-wide": _("Labels with a column for each annotator"),
-    "preference-pairs": _("Preference pairs: chosen, rejected and who chose"),
-    "fastchat-pairs": _("Pair judgments of FastChat"),
-    "fastchat-singles": _("Single judgments of FastChat"),
-    "alpaca-eval": _("AlpacaEval annotations"),
-    "alpaca-eval-outputs": _("AlpacaEval outputs of a model"),
-    "judgebench": _("JudgeBench pairs, with judges’ outputs"),
-    "arena-battles": _("Arena battles"),
-    "arena-hard-questions": _("Arena-Hard questions"),
-    "arena-hard-answers": _("Arena-Hard answers of a model"),
-    "arena-hard-judgments": _("Arena-Hard judgments"),
-    "sensejudge-labels": _("SenseJudge authors: labels of an annotator"),
-    "sensejudge-outputs": _("SenseJudge authors: outputs of judges"),
-    "csv": _("Table of pairs or ratings (CSV)"),
-}
-
-_FORMAT_LINES: Final = {
-    "sensejudge": _(
-        "Everything SenseJudge stores, a line each: comparisons, conversations, labels "
-        "and gold answers."
-    ),
-    "pandalm": _("Two responses to an instruction, with the verdicts of three annotators."),
-    "recllmsim": _(
-        "Conversations of users with a model, each reply rated from 1 to 5, with task and "
-        "user profile."
-    ),
-    "sensebench": _("Dialogues without verdicts, sorted by topic."),
-    "mtbench-questions": _("Questions of one or more turns by category, without responses."),
-    "mtbench-answers": _("One model’s answers to questions that were imported before."),
-    "mtbench-references": _(
-        "Reference answers to questions that were imported before, for judges to read."
-    ),
-    "auto-j": _("Two responses to a prompt, with the better one as the gold answer."),
-    "rewardbench": _(
-        "A chosen and a rejected response to each prompt; the chosen one is the gold "
-        "answer. RewardBench 2 too."
-    ),
-    "uss": _(
-        "Dialogues as tab-separated lines, each system turn and the whole dialogue rated "
-        "from 1 to 5."
-    ),
-    "urs": _("A row a conversation, rated as a whole from 1 to 5, with the user’s intent."),
-    "labels-wide": _(
-        "What SenseJudge exports for spreadsheets: a row a comparison, a column an annotator."
-    ),
-    "csv": _(
-        "Your own spreadsheet: two responses or one rated response a row. The next page "
-        "asks what each column is."
-    ),
-    "llmbar": _(
-        "Two outputs for an instruction with a gold answer, and judges’ verdicts in both orders."
-    ),
-    "mtbench-votes": _("Votes of experts and judges on the answers of two models, a turn a row."),
-    "preference-pairs": _(
-        "Chosen and rejected responses with who chose: a person or a judge, as SenseJudge "
-        "exports them."
-    ),
-    "fastchat-pairs": _(
-        "A judge’s verdicts on two models’ answers in both orders, with its replies."
-    ),
-    "fastchat-singles": _("A judge’s grades from 1 to 10, one answer a row."),
-    "alpaca-eval": _("Two outputs for an instruction, with a judge’s preference between them."),
-    "alpaca-eval-outputs": _("One model’s outputs, one instruction a row."),
-    "judgebench": _("Two responses with a gold answer, and a judge’s verdicts in both orders."),
-    "arena-battles": _("Votes between two models, mostly without texts: enough for leaderboards."),
-    "arena-hard-questions": _("Prompts by category, without responses."),
-    "arena-hard-answers": _("One model’s answers to questions that were imported before."),
-    "arena-hard-judgments": _("A judge’s verdicts on a model against a baseline, in both orders."),
-    "sensejudge-labels": _("One annotator’s chosen and rejected responses, named by the file."),
-    "sensejudge-outputs": _(
-        "Judges’ replies under several preferences, one file a presentation order."
-    ),
-}
 
 
 class ImportForm(forms.Form):
@@ -153,12 +65,10 @@ class ImportForm(forms.Form):
             initial=AUTO,
             choices=[
                 (AUTO, _("Detect automatically")),
-                *((name, _FORMAT_NAMES.get(name, name)) for name in formats),
+                *((each.name, _(each.title)) for each in formats.values()),
             ],
         )
-        self.described = [
-            (name, _FORMAT_NAMES.get(name, name), _FORMAT_LINES.get(name, "")) for name in formats
-        ]
+        self.described = [(each.name, _(each.title), _(each.line)) for each in formats.values()]
 
 
 _VERDICT: Final = "verdict"

@@ -18,7 +18,8 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.datasets import DatasetCounts, answers_of, facts_of
-from annotation.core.formats.detect import AUTO, FORMATS, Format, format_of_text, with_columns
+from annotation.core.formats.detect import AUTO, FORMATS, format_of_text, with_columns
+from annotation.core.formats.format import Format
 from annotation.core.formats.tables import NAME as TABLES
 from annotation.core.formats.tables import preview
 from annotation.core.refusals import Refused, text_of

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
-from annotation.core.formats.detect import AUTO, Format
+from annotation.core.formats.detect import AUTO
 from annotation.core.formats.fields import Notes
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import Row
 from annotation.core.refusals import gettext_noop
 from annotation.models import Comparison, Dataset, User, text_hash

@@ -12,6 +12,7 @@ from django.utils import timezone
 from annotation.core.formats.detect import with_columns
 from annotation.core.formats.fields import parsed
 from annotation.core.formats.headers import guess
+from annotation.core.formats.reading import read_rows
 from annotation.core.formats.tables import preview
 from annotation.models import Comparison
 from annotation.views.datasets import DOWNLOADS
@@ -24,49 +25,16 @@ from tests.paths import ROOT
 pytestmark = pytest.mark.django_db
 
 FOLDER = ROOT / "tests" / "data" / "formats"
-FIRST = {
-    "mtbench-answers": ("mtbench-questions",),
-    "mtbench-references": ("mtbench-questions",),
-    "mtbench-votes": ("mtbench-questions", "mtbench-answers"),
-    "fastchat-pairs": ("mtbench-questions", "mtbench-answers"),
-    "fastchat-singles": ("mtbench-questions", "mtbench-answers", "mtbench-votes"),
-    "arena-hard-answers": ("arena-hard-questions",),
-    "arena-hard-judgments": ("arena-hard-questions", "arena-hard-answers"),
-}
-"""What is imported before a file that does not carry its questions."""
 
-ADDED = {
-    "sensejudge": "2 sessions 2 turns 3 responses 1 comparisons 1 labels 1 satisfaction 2 raters",
-    "pandalm": "2 sessions 2 turns 4 responses 2 comparisons 6 labels 3 raters",
-    "recllmsim": "1 sessions 2 turns 2 responses 2 satisfaction 1 questionnaires 1 raters",
-    "sensebench": "2 sessions 3 turns 2 responses",
-    "labels-wide": "2 sessions 2 turns 4 responses 2 comparisons 3 labels 2 raters",
-    "mtbench-questions": "2 sessions 4 turns",
-    "mtbench-answers": "8 responses",
-    "mtbench-references": "1 references",
-    "auto-j": "3 sessions 3 turns 6 responses 3 comparisons 3 labels 3 gold 1 raters",
-    "rewardbench": "2 sessions 2 turns 5 responses 3 comparisons 3 labels 3 gold 1 raters",
-    "uss": "2 sessions 4 turns 2 responses 5 satisfaction 2 raters",
-    "urs": "2 sessions 2 turns 2 responses 2 satisfaction 2 raters",
-    "csv": "4 sessions 4 turns 8 responses 4 comparisons 3 labels 2 raters",
-    "sensejudge-labels": "2 sessions 3 turns 5 responses 2 comparisons 2 labels 1 raters",
-    "sensejudge-outputs": "1 sessions 2 turns 3 responses 1 comparisons 3 judgments 3 runs",
-    "preference-pairs": "2 sessions 2 turns 4 responses 2 comparisons 2 labels 1 judgments 1 runs"
-    " 2 raters",
-    "llmbar": "2 sessions 2 turns 4 responses 2 comparisons 2 gold 4 judgments 1 runs",
-    "judgebench": "2 sessions 2 turns 4 responses 2 comparisons 2 labels 2 gold 4 judgments 1 runs"
-    " 1 raters",
-    "arena-battles": "2 sessions 2 turns 4 responses 2 comparisons 2 labels 2 raters",
-    "arena-hard-questions": "2 sessions 2 turns",
-    "arena-hard-answers": "2 responses",
-    "arena-hard-judgments": "1 comparisons 2 judgments 1 runs",
-    "mtbench-votes": "2 comparisons 2 labels 1 judgments 1 runs 2 raters",
-    "fastchat-pairs": "2 comparisons 4 judgments 1 runs",
-    "fastchat-singles": "1 judgments 3 scores 1 runs",
-    "alpaca-eval": "3 sessions 3 turns 6 responses 3 comparisons 3 judgments 1 runs",
-    "alpaca-eval-outputs": "2 sessions 2 turns 3 responses",
-}
-"""What each golden file adds, counted by hand."""
+
+COARSER = {"mtbench-references": "mtbench-answers"}
+"""Whose rows a format has, told apart by the whole file."""
+
+
+def told_of(name):
+    """What a golden file adds, counted by hand, and what is imported before it."""
+    counted, *after = (FOLDER / "added" / f"{name}.txt").read_text().splitlines()
+    return set(re.findall(r"\d+ \w+", counted)), after[0].split()[1:] if after else []
 
 
 def golden(name):
@@ -84,13 +52,14 @@ def take(name):
 
 @pytest.mark.parametrize("name", ALL_FORMATS)
 def test_a_golden_file_is_told_and_read_and_again_is_nothing(name):
-    for before in FIRST.get(name, ()):
+    expected, first = told_of(name)
+    for before in first:
         assert take(before).fault_count == 0
     report = take(name)
     assert (report.format, report.faults) == (name, ())
     assert report.created == report.rows > 0
     added = {f"{number} {kind}" for kind, number in report.objects.items() if number}
-    assert added == set(re.findall(r"\d+ \w+", ADDED[name]))
+    assert added == expected
     again = take(name)
     assert (again.faults, again.created, again.unchanged) == ((), 0, report.rows)
 
@@ -99,7 +68,7 @@ def test_a_golden_file_is_told_and_read_and_again_is_nothing(name):
 def test_an_import_leads_to_what_can_be_done_next(client, settings, tmp_path, name):
     settings.VAR_DIR = tmp_path
     client.force_login(make_user(role="MANAGER"))
-    for before in FIRST.get(name, ()):
+    for before in told_of(name)[1]:
         take(before)
     upload = SimpleUploadedFile(golden(name).name, golden(name).read_bytes())
     form = {"format": "auto", "dataset": "data", "file": upload}
@@ -155,9 +124,9 @@ def test_what_annotators_need_to_see_is_placed_or_refused(parse, value, field):
     assert placed or [fault.field for fault in row.faults] == [field]
 
 
-@pytest.mark.parametrize("name", sorted(ADDED))
+@pytest.mark.parametrize("name", sorted(ALL_FORMATS))
 def test_a_dataset_offers_the_downloads_that_have_a_row(client, name):
-    for before in FIRST.get(name, ()):
+    for before in told_of(name)[1]:
         take(before)
     take(name)
     client.force_login(make_user(role="MANAGER"))
@@ -168,3 +137,12 @@ def test_a_dataset_offers_the_downloads_that_have_a_row(client, name):
         is_offered, has_rows = f'href="{file}"' in page, bool(rows.strip())
         # Pairs to train on follow further rules, so that a few may be left of none.
         assert is_offered is has_rows or (kind == "preference_pairs" and is_offered), kind
+
+
+@pytest.mark.parametrize(
+    "name", [each.name for each in ALL_FORMATS.values() if each.read_file is read_rows]
+)
+def test_no_other_format_takes_a_golden_row_for_its_own(name):
+    for row in read_rows(golden(name)):
+        taken = {each.name for each in ALL_FORMATS.values() if each.looks_like(row.value)}
+        assert taken == {COARSER.get(name, name)}

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from annotation.core.choices import Verdict
+from annotation.core.formats.compared import BENCHMARK
 from annotation.core.formats.fields import SCENARIO_CHARS, Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import (
     ComparisonRecord,
     GoldRecord,
@@ -21,7 +23,7 @@ from annotation.core.formats.records import (
     TurnRecord,
     content_key,
 )
-from annotation.core.formats.rewardbench import BENCHMARK
+from annotation.core.refusals import gettext_noop
 
 NAME: Final = "auto-j"
 
@@ -45,7 +47,7 @@ def parse(fields: Fields) -> SessionRecord:
         prompt,
         (ResponseRecord("1", first), ResponseRecord("2", second, variant="B" * (first == second))),
         verdict,
-        extra=fields.rest(*_TOLD),
+        extra=fields.kept(*_TOLD),
     )
 
 
@@ -71,3 +73,14 @@ def gold_pair(
     )
     turn = TurnRecord(prompt, responses, (comparison,))
     return SessionRecord(content_key(scenario, prompt), scenario, (turn,))
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("Auto-J test pairs"),
+        line=gettext_noop("Two responses to a prompt, with the better one as the gold answer."),
+        looks_like=looks_like,
+        parse=parse,
+    ),
+)

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
-from annotation.core.formats import (
-    autoj,
-    fastchat,
-    pandalm,
-    recllmsim,
-    rewardbench,
-    sensebench,
-    sensejudge,
-    tables,
-    urs,
-    uss,
-    wide,
-)
-from annotation.core.formats.fields import Parse, parsed
+from annotation.core import formats
+from annotation.core.formats import tables
+from annotation.core.formats.fields import parsed
+from annotation.core.formats.format import Format, formats_in
 from annotation.core.formats.reading import RawRow, open_text, read_rows
 from annotation.core.formats.records import Fault, Row, shown
 from annotation.core.refusals import Refused, gettext_noop
@@ -39,90 +29,13 @@ MOST_FAULTY_ROWS: Final = 1000
 """Behind so many rows with faults nothing is read: the file is another one, or made to cost."""
 
 
-def _as_it_is(row: object) -> object:
-    return row
+FORMATS: Final[Mapping[str, Format]] = formats_in(formats)
 
 
-def _never(_given: object) -> bool:
-    return False
-
-
-def _every_row(_path: Path, rows: Iterator[Row]) -> Iterator[Row]:
-    return rows
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A name, how to tell a row, how to read one; `as_object` wraps rows that are bare lists.
-
-    A format that is no JSON is told by its first line (`knows_text`) and has its own `read_file`.
-    `checked` finds the faults that a file has only as a whole. Where several formats have the same
-    rows, the one that knows them names the one that the whole file has (`finer`).
-    """
-
-    name: str
-    looks_like: Callable[[object], bool]
-    parse: Parse
-    as_object: Callable[[object], object] = _as_it_is
-    read_directory: Callable[[Path], Iterator[RawRow]] | None = None
-    knows_text: Callable[[str], bool] = _never
-    read_file: Callable[[Path], Iterator[RawRow]] = read_rows
-    checked: Callable[[Path, Iterator[Row]], Iterator[Row]] = _every_row
-    finer: Callable[[Path], str] | None = None
-
-
-FORMATS: Final[Mapping[str, Format]] = {
-    each.name: each
-    for each in (
-        Format(sensejudge.NAME, sensejudge.looks_like, sensejudge.parse),
-        Format(pandalm.NAME, pandalm.looks_like, pandalm.parse),
-        Format(
-            recllmsim.NAME,
-            recllmsim.looks_like,
-            recllmsim.parse,
-            read_directory=recllmsim.read_directory,
-        ),
-        Format(
-            sensebench.NAME,
-            sensebench.looks_like,
-            sensebench.parse,
-            as_object=sensebench.as_object,
-        ),
-        Format(fastchat.QUESTIONS, fastchat.looks_like_questions, fastchat.parse_question),
-        Format(
-            fastchat.ANSWERS,
-            fastchat.looks_like_answers,
-            fastchat.parse_answers,
-            checked=fastchat.refuse_references,
-            finer=fastchat.format_of_answers,
-        ),
-        Format(fastchat.REFERENCES, _never, fastchat.parse_reference),
-        Format(autoj.NAME, autoj.looks_like, autoj.parse),
-        Format(rewardbench.NAME, rewardbench.looks_like, rewardbench.parse),
-        Format(uss.NAME, _never, uss.parse, knows_text=uss.knows_text, read_file=uss.read_file),
-        Format(urs.NAME, _never, urs.parse, knows_text=urs.knows_text, read_file=urs.read_file),
-        Format(
-            wide.NAME,
-            wide.looks_like,
-            wide.parse,
-            knows_text=wide.knows_text,
-            read_file=wide.read_file,
-        ),
-        Format(
-            tables.NAME,
-            _never,
-            tables.parse,
-            knows_text=tables.knows_text,
-            read_file=tables.read_file,
-        ),
-    )
-}
-
-
-def with_columns(formats: Mapping[str, Format], columns: tables.Columns) -> Mapping[str, Format]:
+def with_columns(known: Mapping[str, Format], columns: tables.Columns) -> Mapping[str, Format]:
     """The formats, with the one of tables told which of a table's columns is what."""
-    table = replace(formats[tables.NAME], read_file=partial(tables.read_file, columns=columns))
-    return {**formats, tables.NAME: table}
+    table = replace(known[tables.NAME], read_file=partial(tables.read_file, columns=columns))
+    return {**known, tables.NAME: table}
 
 
 def open_records(

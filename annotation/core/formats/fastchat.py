@@ -9,64 +9,22 @@ what it answers, or by its name, and goes to the questions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from annotation.core.conversations import Speaker
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.reading import read_rows
 from annotation.core.formats.records import (
-    Extra,
     Fault,
     ResponseRecord,
     Row,
-    SatisfactionRecord,
     SessionRecord,
     TurnRecord,
 )
 from annotation.core.refusals import gettext_noop
-
-
-@dataclass(frozen=True, slots=True)
-class SpokenMessage:
-    """One message as a file has it, with what the file says about it."""
-
-    role: Speaker
-    text: str
-    model: str = ""
-    extra: Extra | None = None
-    satisfaction: tuple[SatisfactionRecord, ...] = ()
-
-
-def turns_of(messages: Iterable[SpokenMessage]) -> tuple[TurnRecord, ...]:
-    """The turns of a conversation, every assistant message the original response of its turn.
-
-    Two user messages in a row leave the first turn unanswered; an assistant message with no user
-    message before it opens a turn whose user message is None. Responses are keyed by their turn,
-    counted from 0.
-    """
-    turns: list[TurnRecord] = []
-    answered = True
-    for message in messages:
-        if message.role is Speaker.USER:
-            turns.append(TurnRecord(message.text))
-            answered = False
-            continue
-        opened = turns.pop().user_message if not answered else None
-        response = ResponseRecord(
-            key=str(len(turns)),
-            text=message.text,
-            model=message.model,
-            original=True,
-            extra=message.extra or {},
-            satisfaction=message.satisfaction,
-        )
-        turns.append(TurnRecord(opened, (response,)))
-        answered = True
-    return tuple(turns)
-
 
 QUESTIONS: Final = "mtbench-questions"
 ANSWERS: Final = "mtbench-answers"
@@ -100,7 +58,7 @@ def parse_question(fields: Fields) -> SessionRecord:
         key=session_key(fields),
         scenario=fields.short("category", SCENARIO_CHARS),
         turns=tuple(TurnRecord(text) for text in texts(fields, "turns")),
-        extra=fields.rest(*_QUESTION),
+        extra=fields.kept(*_QUESTION),
     )
 
 
@@ -229,3 +187,31 @@ def texts(fields: Fields, name: str) -> list[str]:
 def _variant(choice: Fields) -> str:
     index = choice.whole_or_none("index", 0, 1_000_000) or 0
     return f"choice {index}" if index else ""
+
+
+FORMATS: Final = (
+    Format(
+        name=QUESTIONS,
+        title=gettext_noop("MT-Bench questions"),
+        line=gettext_noop("Questions of one or more turns by category, without responses."),
+        looks_like=looks_like_questions,
+        parse=parse_question,
+    ),
+    Format(
+        name=ANSWERS,
+        title=gettext_noop("MT-Bench answers of a model (FastChat)"),
+        line=gettext_noop("One model’s answers to questions that were imported before."),
+        looks_like=looks_like_answers,
+        parse=parse_answers,
+        checked=refuse_references,
+        finer=format_of_answers,
+    ),
+    Format(
+        name=REFERENCES,
+        title=gettext_noop("MT-Bench reference answers (FastChat)"),
+        line=gettext_noop(
+            "Reference answers to questions that were imported before, for judges to read."
+        ),
+        parse=parse_reference,
+    ),
+)

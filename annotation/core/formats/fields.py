@@ -81,6 +81,7 @@ class Notes:
         self.line = line
         self.faults: list[Fault] = []
         self.coerced = 0
+        self.kept: list[str] = []
 
     def fault(self, field: str, reason: str, value: object = None, **parts: object) -> None:
         """Note a fault; `parts` fill the placeholders of its reason."""
@@ -109,6 +110,10 @@ def number_of(value: object) -> int | None:
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
     return value if isinstance(value, int) else None
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value in ("", [], {})
 
 
 class Fields:
@@ -255,6 +260,15 @@ class Fields:
         """The fields that are none of the known ones."""
         return {name: value for name, value in self.data.items() if name not in known}
 
+    def kept(self, *known: str) -> dict[str, object]:
+        """The fields that are none of the known ones, to be kept in `extra`.
+
+        The summary of an import counts by name those that have a value.
+        """
+        kept = self.rest(*known)
+        self.notes.kept += [name for name, value in kept.items() if not _is_empty(value)]
+        return kept
+
     def refuse_unknown(self, *known: str) -> None:
         """A fault for every field that is none of the known ones: a typing error loses nothing."""
         for name, value in self.rest(*known).items():
@@ -263,8 +277,7 @@ class Fields:
     def refuse_unplaced(self, *known: str) -> None:
         """A fault for every other field that annotators and judges need to see, unless empty."""
         for name, value in self.rest(*known).items():
-            is_empty = value is None or value in ("", [], {})
-            if name.strip().lower().replace(" ", "_") in SHOWN and not is_empty:
+            if name.strip().lower().replace(" ", "_") in SHOWN and not _is_empty(value):
                 self.fault(name, _UNPLACED, value)
 
 
@@ -275,4 +288,10 @@ def parsed(line: int, data: Mapping[str, object], parse: Parse) -> Row:
     """One row through a format's parser."""
     notes = Notes(line)
     record = parse(Fields(data, notes))
-    return Row(line, None if notes.faults else record, tuple(notes.faults), notes.coerced)
+    return Row(
+        line,
+        None if notes.faults else record,
+        tuple(notes.faults),
+        notes.coerced,
+        tuple(notes.kept),
+    )

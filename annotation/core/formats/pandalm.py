@@ -12,6 +12,7 @@ from typing import Final
 
 from annotation.core.choices import Verdict
 from annotation.core.formats.fields import MODEL_CHARS, Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import (
     ComparisonRecord,
     LabelDetails,
@@ -45,7 +46,7 @@ def parse(fields: Fields) -> SessionRecord:
     )
     text_a, text_b = fields.text("response1"), fields.text("response2")
     variant_b = "B" if (model_a, text_a) == (model_b, text_b) else ""
-    extra = fields.rest(*_TOLD)
+    extra = fields.kept(*_TOLD)
     comparison = ComparisonRecord(
         key=_comparison_key(fields, (model_a, text_a, model_b, text_b)),
         a="a",
@@ -87,3 +88,16 @@ def _labels(fields: Fields) -> tuple[PairwiseRecord, ...]:
         verdict = _VERDICTS.get(fields.whole(name, 0, 2), Verdict.TIE)
         labels.append(PairwiseRecord(LabelDetails(name), verdict))
     return tuple(labels)
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("PandaLM test set"),
+        line=gettext_noop(
+            "Two responses to an instruction, with the verdicts of three annotators."
+        ),
+        looks_like=looks_like,
+        parse=parse,
+    ),
+)

@@ -17,8 +17,9 @@ from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Hallucination, Reason
 from annotation.core.conversations import Speaker
-from annotation.core.formats.fastchat import SpokenMessage, turns_of
+from annotation.core.formats.chat import SpokenMessage, turns_of
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.reading import RawRow, read_document
 from annotation.core.formats.records import (
     Fault,
@@ -77,7 +78,7 @@ def parse(fields: Fields) -> SessionRecord:
         reason = gettext_noop("user/scenario/session is longer than %(longest)d characters")
         fields.fault("session", reason, key, longest=KEY_CHARS)
     known, stray = split_profile(fields.mapping("profile"))
-    extra = fields.rest(*_TOLD)
+    extra = fields.kept(*_TOLD)
     if stray:
         extra["profile"] = stray
     if fields.has("task_type") and fields.data["task_type"] != scenario:
@@ -224,3 +225,18 @@ def _session_file(number: int, path: Path) -> RawRow:
     if not isinstance(row.value, dict):
         return RawRow(number, fault=Fault(number, name, gettext_noop("Expected a JSON object")))
     return RawRow(number, {**row.value, **told})
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("RecLLMSim (JSONL)"),
+        line=gettext_noop(
+            "Conversations of users with a model, each reply rated from 1 to 5, with "
+            "task and user profile."
+        ),
+        looks_like=looks_like,
+        parse=parse,
+        read_directory=read_directory,
+    ),
+)

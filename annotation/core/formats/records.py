@@ -238,12 +238,16 @@ class DatasetRecord:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row as read: its record, or None and faults; `coerced` counts scalars taken as text."""
+    """One row as read: its record, or None and faults.
+
+    `coerced` counts scalars taken as text; `kept` names the fields that went into `extra`.
+    """
 
     line: int
     record: SessionRecord | DatasetRecord | None
     faults: tuple[Fault, ...] = ()
     coerced: int = 0
+    kept: tuple[str, ...] = ()
 
 
 def content_key(*parts: str) -> str:

@@ -14,19 +14,15 @@ distilled from a part of it and judges run on the rest, as seed 001 does for its
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from annotation.core.choices import Verdict
 from annotation.core.conversations import Speaker
-from annotation.core.formats.fastchat import SpokenMessage, turns_of
+from annotation.core.formats.chat import SpokenMessage, turns_of
+from annotation.core.formats.compared import chosen_comparison, chosen_turn, name_of
 from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields, Notes
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import (
-    ComparisonRecord,
-    GoldRecord,
-    LabelDetails,
-    PairwiseRecord,
     ResponseRecord,
     SessionRecord,
     TurnRecord,
@@ -37,9 +33,6 @@ from annotation.core.refusals import gettext_noop
 NAME: Final = "rewardbench"
 SCENARIO: Final = "rewardbench"
 """Of rows without a subset."""
-
-BENCHMARK: Final = "benchmark"
-"""The annotator whose labels the gold answers are."""
 
 _SIDES: Final = ("chosen", "rejected")
 _SYSTEMS: Final = ("system", "system_prompt")
@@ -139,9 +132,8 @@ def _pair(fields: Fields, message: str | None) -> TurnRecord:
     chosen, rejected = _response(fields, "chosen"), _response(fields, "rejected")
     if (chosen.model, chosen.text) == (rejected.model, rejected.text):
         fields.fault("rejected", gettext_noop("Same as the chosen response"), rejected.text)
-    comparison = _compared(fields, message, (chosen, rejected), fields.rest(*_KNOWN))
-    pair = (chosen, rejected) if comparison.a == chosen.key else (rejected, chosen)
-    return TurnRecord(message, pair, (comparison,))
+    extra = fields.kept(*_KNOWN)
+    return chosen_turn(message, chosen, rejected, name=name_of(fields), extra=extra)
 
 
 def _lists(fields: Fields, message: str | None) -> TurnRecord:
@@ -153,7 +145,7 @@ def _lists(fields: Fields, message: str | None) -> TurnRecord:
             fields.fault("rejected", gettext_noop("Same as a chosen response"), one.text)
     everything = (*chosen, *rejected)
     extra = {
-        **fields.rest(*_KNOWN_OF_LISTS),
+        **fields.kept(*_KNOWN_OF_LISTS),
         "best_of": {
             "item": content_key(message or "", *(f"{one.key}:{one.text}" for one in everything)),
             "correct": len(chosen),
@@ -165,7 +157,9 @@ def _lists(fields: Fields, message: str | None) -> TurnRecord:
         # In an order by content: the place of a response is no hint either.
         tuple(sorted(everything, key=lambda one: content_key(one.text or "", one.model))),
         tuple(
-            _compared(fields, message, (one, other), extra) for one in chosen for other in rejected
+            chosen_comparison(message, one, other, name=name_of(fields), extra=extra)
+            for one in chosen
+            for other in rejected
         ),
     )
 
@@ -202,35 +196,6 @@ def _models(fields: Fields) -> Iterator[list[str]]:
     yield told[sizes[0] :]
 
 
-def _compared(
-    fields: Fields,
-    message: str | None,
-    pair: tuple[ResponseRecord, ResponseRecord],
-    extra: Mapping[str, object],
-) -> ComparisonRecord:
-    """A comparison of a chosen with a rejected response, and its gold answer."""
-    chosen, rejected = pair
-    content = content_key(
-        message or "", chosen.model, chosen.text or "", rejected.model, rejected.text or ""
-    )
-    chosen_is_a = hashlib.sha256(content.encode()).digest()[0] % 2 == 0
-    verdict = Verdict.A if chosen_is_a else Verdict.B
-    return ComparisonRecord(
-        key=_comparison_key(fields, content),
-        a=chosen.key if chosen_is_a else rejected.key,
-        b=rejected.key if chosen_is_a else chosen.key,
-        extra=extra,
-        labels=(PairwiseRecord(LabelDetails(BENCHMARK), verdict),),
-        gold=(GoldRecord("DATASET", verdict),),
-    )
-
-
-def _comparison_key(fields: Fields, content: str) -> str:
-    told = fields.data.get("id")
-    name = f"{told}-" if isinstance(told, str | int) and 0 < len(str(told)) <= 100 else ""
-    return f"{name}{content[:12]}"
-
-
 def _response(fields: Fields, name: str) -> ResponseRecord:
     messages = _messages(fields, name, Speaker.ASSISTANT)
     if not messages or messages[-1].role is not Speaker.ASSISTANT:
@@ -254,3 +219,17 @@ def _messages(fields: Fields, name: str, speaker: Speaker) -> list[SpokenMessage
             item.fault("role", gettext_noop("Expected user, assistant or system"), role)
         spoken.append(SpokenMessage(_ROLES.get(role, speaker), item.text("content")))
     return spoken
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("RewardBench: chosen and rejected"),
+        line=gettext_noop(
+            "A chosen and a rejected response to each prompt; the chosen one is the gold "
+            "answer. RewardBench 2 too."
+        ),
+        looks_like=looks_like,
+        parse=parse,
+    ),
+)

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from annotation.core.conversations import Speaker
-from annotation.core.formats.fastchat import SpokenMessage, turns_of
+from annotation.core.formats.chat import SpokenMessage, turns_of
 from annotation.core.formats.fields import SCENARIO_CHARS, Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import SessionRecord, TurnRecord, content_key
 from annotation.core.refusals import gettext_noop
 
@@ -48,7 +49,7 @@ def parse(fields: Fields) -> SessionRecord:
         scenario=_topic(fields, messages),
         turns=turns,
         system_prompt=system_prompt,
-        extra=fields.rest(_MESSAGES, "topic"),
+        extra=fields.kept(_MESSAGES, "topic"),
     )
 
 
@@ -82,7 +83,7 @@ def _message(fields: Fields) -> SpokenMessage:
         if part.text_or("type", "text") != "text":
             part.fault("type", gettext_noop("Only text is supported"), part.data.get("type"))
         parts.append(part.text("value"))
-    extra = fields.rest("from", "content", "topic")
+    extra = fields.kept("from", "content", "topic")
     return SpokenMessage(
         _ROLES.get(role.strip().lower(), Speaker.USER), "\n".join(parts), extra=extra or None
     )
@@ -108,3 +109,15 @@ def topic_of(fields: Fields, name: str) -> str:
     """The scenario that a field names."""
     topic = fields.short(name, SCENARIO_CHARS + len(_TOPIC_PREFIX))
     return topic.removeprefix(_TOPIC_PREFIX)
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("SenseBench prompts"),
+        line=gettext_noop("Dialogues without verdicts, sorted by topic."),
+        looks_like=looks_like,
+        parse=parse,
+        as_object=as_object,
+    ),
+)

@@ -14,7 +14,7 @@ from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Hallucination, Order, Reason, Verdict
 from annotation.core.conversations import Speaker
-from annotation.core.formats.fastchat import SpokenMessage, turns_of
+from annotation.core.formats.chat import SpokenMessage, turns_of
 from annotation.core.formats.fields import (
     KEY_CHARS,
     MODEL_CHARS,
@@ -23,6 +23,7 @@ from annotation.core.formats.fields import (
     VARIANT_CHARS,
     Fields,
 )
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import (
     GOLD_SOURCES,
     ComparisonRecord,
@@ -468,3 +469,17 @@ def _questionnaire(fields: Fields) -> QuestionnaireRecord:
         study=fields.text_or("study", longest=NAME_CHARS),
         given_at=fields.moment("given_at"),
     )
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("SenseJudge (JSONL)"),
+        line=gettext_noop(
+            "Everything SenseJudge stores, a line each: comparisons, conversations, "
+            "labels and gold answers."
+        ),
+        looks_like=looks_like,
+        parse=parse,
+    ),
+)

@@ -19,6 +19,7 @@ from typing import Final, TextIO
 from annotation.core.choices import Verdict
 from annotation.core.formats import sensejudge
 from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.headers import (
     KEYS,
     PAIR_KEYS,
@@ -459,3 +460,19 @@ def _rating(fields: Fields) -> SessionRecord:
         turns=(TurnRecord(prompt, (response,)),),
         system_prompt=system_prompt,
     )
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("Table of pairs or ratings (CSV)"),
+        line=gettext_noop(
+            "Your own spreadsheet: two responses or one rated response a row. The next "
+            "page asks what each column is."
+        ),
+        parse=parse,
+        knows_text=knows_text,
+        read_file=read_file,
+        is_fallback=True,
+    ),
+)

@@ -14,8 +14,9 @@ from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Reason
 from annotation.core.conversations import Speaker
-from annotation.core.formats.fastchat import SpokenMessage, turns_of
+from annotation.core.formats.chat import SpokenMessage, turns_of
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.reading import (
     MAX_ROW_CHARS,
     RawRow,
@@ -120,7 +121,7 @@ def parse(fields: Fields) -> SessionRecord:
         turns=turns_of(spoken),
         user=user,
         language=fields.text_or("language", longest=16).lower(),
-        extra=fields.rest(*_TOLD),
+        extra=fields.kept(*_TOLD),
         satisfaction=(rating,),
     )
 
@@ -151,3 +152,17 @@ def _dialogue(fields: Fields, model: str) -> list[SpokenMessage]:
         said = message.text("content")
         spoken.append(SpokenMessage(role, said, model=model if role is Speaker.ASSISTANT else ""))
     return spoken
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("URS: rated conversations (CSV)"),
+        line=gettext_noop(
+            "A row a conversation, rated as a whole from 1 to 5, with the user’s intent."
+        ),
+        parse=parse,
+        knows_text=knows_text,
+        read_file=read_file,
+    ),
+)

@@ -17,8 +17,9 @@ from typing import Final, TextIO
 
 from annotation.core.choices import SATISFIED_FROM, Reason
 from annotation.core.conversations import Speaker
-from annotation.core.formats.fastchat import SpokenMessage, turns_of
+from annotation.core.formats.chat import SpokenMessage, turns_of
 from annotation.core.formats.fields import KEY_CHARS, SCENARIO_CHARS, Fields, number_of
+from annotation.core.formats.format import Format
 from annotation.core.formats.reading import MAX_ROW_CHARS, RawRow, open_text, storable
 from annotation.core.formats.records import Fault, LabelDetails, SatisfactionRecord, SessionRecord
 from annotation.core.refusals import gettext_noop
@@ -152,3 +153,18 @@ def _ratings(message: Fields) -> tuple[SatisfactionRecord, ...]:
         for number, (score, comment) in enumerate(zip(scores, comments, strict=True), start=1)
         if score is not None
     )
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("USS: dialogues with ratings"),
+        line=gettext_noop(
+            "Dialogues as tab-separated lines, each system turn and the whole dialogue "
+            "rated from 1 to 5."
+        ),
+        parse=parse,
+        knows_text=knows_text,
+        read_file=read_file,
+    ),
+)

@@ -15,6 +15,7 @@ from typing import Final
 
 from annotation.core.formats import tables
 from annotation.core.formats.fields import Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.headers import VERDICT_OF
 from annotation.core.formats.reading import RawRow, open_text, read_rows, storable
 from annotation.core.formats.records import Fault, SessionRecord, shown
@@ -101,3 +102,18 @@ def _value(name: str, cell: str) -> object:
         except (ValueError, RecursionError):
             return cell
     return as_it_was(cell) if cell or name in _MAY_BE_EMPTY else None
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("Labels with a column for each annotator"),
+        line=gettext_noop(
+            "What SenseJudge exports for spreadsheets: a row a comparison, a column an annotator."
+        ),
+        looks_like=looks_like,
+        parse=parse,
+        knows_text=knows_text,
+        read_file=read_file,
+    ),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -14,8 +14,9 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import OperationalError
 
-from annotation.core.formats.detect import AUTO, FORMATS, Format, open_records
+from annotation.core.formats.detect import AUTO, FORMATS, open_records
 from annotation.core.formats.fields import Notes
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import DatasetRecord, Fault, FaultLog, Row, SessionRecord
 from annotation.core.formats.user_lists import only_of
 from annotation.core.refusals import Refused, gettext_noop
@@ -34,7 +35,8 @@ class ImportReport:
 
     `rows` were read (those of unwanted users not counted); each either added something (`created`)
     or said only what was stored (`unchanged`). With any fault nothing was written and both are 0.
-    `objects` counts what was added by kind; `faults` holds the first 200 of `fault_count`.
+    `objects` counts what was added by kind; `faults` holds the first 200 of `fault_count`; `kept`
+    counts the fields that no page shows, by name: they are kept in `extra`.
     """
 
     dataset: str
@@ -48,6 +50,7 @@ class ImportReport:
     objects: dict[str, int]
     missing_users: tuple[str, ...]
     dry_run: bool
+    kept: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
         """The JSON object of `import_records --json`."""
@@ -63,6 +66,7 @@ class ImportReport:
             "objects": self.objects,
             "missing_users": list(self.missing_users),
             "dry_run": self.dry_run,
+            "kept": self.kept,
         }
 
 
@@ -250,6 +254,7 @@ class _Job:
         self._tally = _Tally()
         self._faults = FaultLog()
         self._objects: Counter[str] = Counter()
+        self._kept: Counter[str] = Counter()
 
     def take(self, rows: list[Row]) -> None:
         """Merge and stage one batch of rows."""
@@ -264,6 +269,7 @@ class _Job:
         for row in wanted:
             self._tally.rows += 1
             self._tally.coerced += row.coerced
+            self._kept.update(row.kept)
             self._faults.extend(row.faults)
             if row.record is None:
                 continue
@@ -302,7 +308,7 @@ class _Job:
         if record is None:
             return None
         self._seen_users.update(names_in(record))
-        return Row(row.line, record, row.faults, row.coerced)
+        return replace(row, record=record)
 
     def _describe_dataset(self, record: DatasetRecord, notes: Notes) -> bool:
         """Take over what a file says of its dataset where nothing is stored; True if anything."""
@@ -339,6 +345,7 @@ class _Job:
             objects=dict(self._objects, raters=self._people.created) if good else {},
             missing_users=tuple(sorted((self._only_users or frozenset()) - self._seen_users)),
             dry_run=dry_run,
+            kept=dict(self._kept.most_common()),
         )
 
 

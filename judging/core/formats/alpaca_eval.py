@@ -14,6 +14,7 @@ from typing import Final
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import (
     ComparisonRecord,
     ResponseRecord,
@@ -120,3 +121,23 @@ def _preferred(fields: Fields) -> tuple[Verdict | None, float | None]:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("AlpacaEval annotations"),
+        line=gettext_noop(
+            "Two outputs for an instruction, with a judge’s preference between them."
+        ),
+        looks_like=looks_like,
+        parse=parse,
+    ),
+    Format(
+        name=OUTPUTS,
+        title=gettext_noop("AlpacaEval outputs of a model"),
+        line=gettext_noop("One model’s outputs, one instruction a row."),
+        looks_like=looks_like_outputs,
+        parse=parse_output,
+    ),
+)

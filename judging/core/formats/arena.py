@@ -15,6 +15,7 @@ from typing import Final
 from annotation.core.choices import Order, Verdict
 from annotation.core.formats.fastchat import line_of
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import (
     ComparisonRecord,
     LabelDetails,
@@ -101,7 +102,7 @@ def parse_battle(fields: Fields) -> SessionRecord:
         key="battle",
         a="a",
         b="b",
-        extra=fields.rest(*_NOT_KEPT) | _turn(fields, last),
+        extra=fields.kept(*_NOT_KEPT) | _turn(fields, last),
         labels=(
             PairwiseRecord(
                 details,
@@ -206,7 +207,7 @@ def parse_question(fields: Fields) -> SessionRecord:
         key=fields.short("uid", KEY_CHARS),
         scenario=fields.short("category", SCENARIO_CHARS),
         turns=(TurnRecord(fields.text("prompt")),),
-        extra=fields.rest("uid", "category", "prompt"),
+        extra=fields.kept("uid", "category", "prompt"),
     )
 
 
@@ -297,3 +298,37 @@ def _reply(game: Fields) -> str:
     if isinstance(told, Mapping):
         told = told.get("answer")
     return told if isinstance(told, str) and told else game.text_or("score")
+
+
+FORMATS: Final = (
+    Format(
+        name=BATTLES,
+        title=gettext_noop("Arena battles"),
+        line=gettext_noop(
+            "Votes between two models, mostly without texts: enough for leaderboards."
+        ),
+        looks_like=looks_like_battles,
+        parse=parse_battle,
+    ),
+    Format(
+        name=QUESTIONS,
+        title=gettext_noop("Arena-Hard questions"),
+        line=gettext_noop("Prompts by category, without responses."),
+        looks_like=looks_like_questions,
+        parse=parse_question,
+    ),
+    Format(
+        name=ANSWERS,
+        title=gettext_noop("Arena-Hard answers of a model"),
+        line=gettext_noop("One model’s answers to questions that were imported before."),
+        looks_like=looks_like_answers,
+        parse=parse_answer,
+    ),
+    Format(
+        name=JUDGMENTS,
+        title=gettext_noop("Arena-Hard judgments"),
+        line=gettext_noop("A judge’s verdicts on a model against a baseline, in both orders."),
+        looks_like=looks_like_judgments,
+        parse=parse_judgment,
+    ),
+)

@@ -14,6 +14,7 @@ from typing import Final
 from annotation.core.choices import Order, Verdict
 from annotation.core.formats.autoj import gold_pair
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import ResponseRecord
 from annotation.core.refusals import gettext_noop
 from judging.core.formats.recorded import JUDGE_CHARS, RecordedSession, VerdictRecord, recorded
@@ -49,7 +50,7 @@ def parse(fields: Fields) -> RecordedSession:
         ),
         verdict,
         name=fields.short("pair_id", KEY_CHARS - 20),
-        extra=fields.rest(*_NOT_KEPT),
+        extra=fields.kept(*_NOT_KEPT),
     )
     key = session.turns[0].comparisons[0].key
     return recorded(session, _verdicts(fields, key) if fields.has("judge_name") else iter(()))
@@ -98,3 +99,16 @@ def _raw(reply: object) -> str:
     if reply is None or isinstance(reply, str):
         return reply or ""
     return json.dumps(reply, ensure_ascii=False)
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("JudgeBench pairs, with judges’ outputs"),
+        line=gettext_noop(
+            "Two responses with a gold answer, and a judge’s verdicts in both orders."
+        ),
+        looks_like=looks_like,
+        parse=parse,
+    ),
+)

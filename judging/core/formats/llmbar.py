@@ -12,6 +12,7 @@ from typing import Final
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.formats.fields import SCENARIO_CHARS, Fields, number_of
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import (
     ComparisonRecord,
     GoldRecord,
@@ -46,7 +47,7 @@ def parse(fields: Fields) -> RecordedSession:
         key=_comparison_key(fields, scenario, (prompt, first, second)),
         a="1",
         b="2",
-        extra=fields.rest(*_KNOWN),
+        extra=fields.kept(*_KNOWN),
         gold=(GoldRecord("DATASET", _WINNERS.get(fields.whole("label", 1, 2))),),
     )
     responses = (
@@ -105,3 +106,17 @@ def _completion(said: Fields) -> str:
     if isinstance(given, list) and given:
         given = given[0]
     return "" if given is None else said.notes.text(given, said.at("completion"))
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("LLMBar with recorded judges"),
+        line=gettext_noop(
+            "Two outputs for an instruction with a gold answer, and judges’ verdicts in "
+            "both orders."
+        ),
+        looks_like=looks_like,
+        parse=parse,
+    ),
+)

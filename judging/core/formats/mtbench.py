@@ -19,6 +19,7 @@ from typing import Final
 from annotation.core.choices import Order, Verdict
 from annotation.core.formats.fastchat import SCENARIO, line_of, session_key
 from annotation.core.formats.fields import MODEL_CHARS, NAME_CHARS, Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import (
     ComparisonRecord,
     LabelDetails,
@@ -41,6 +42,8 @@ VOTES: Final = "mtbench-votes"
 PAIRS: Final = "fastchat-pairs"
 SINGLES: Final = "fastchat-singles"
 
+_OF_ARENA: Final = frozenset({"anony", "tstamp", "conv_metadata"})
+"""Fields by which a battle of the arena is told from a vote."""
 _VOTE: Final = ("question_id", "model_a", "model_b", "winner", "judge", "turn")
 _PEOPLE: Final = ("expert", "author")
 _TIES: Final = ("tie", "tie (inconsistent)")
@@ -51,7 +54,7 @@ _MOST_TURNS: Final = 100
 
 def looks_like_votes(row: object) -> bool:
     """Whether a row is a vote on a question of MT-Bench."""
-    return isinstance(row, Mapping) and set(_VOTE) <= row.keys()
+    return isinstance(row, Mapping) and set(_VOTE) <= row.keys() and not _OF_ARENA & row.keys()
 
 
 def looks_like_pairs(row: object) -> bool:
@@ -259,3 +262,32 @@ def _conversations(fields: Fields, pair: _Pair) -> tuple[list[str], dict[str, li
         pair.first: sides["a"]["assistant"],
         pair.second: sides["b"]["assistant"],
     }
+
+
+FORMATS: Final = (
+    Format(
+        name=VOTES,
+        title=gettext_noop("MT-Bench votes"),
+        line=gettext_noop(
+            "Votes of experts and judges on the answers of two models, a turn a row."
+        ),
+        looks_like=looks_like_votes,
+        parse=parse_vote,
+    ),
+    Format(
+        name=PAIRS,
+        title=gettext_noop("Pair judgments of FastChat"),
+        line=gettext_noop(
+            "A judge’s verdicts on two models’ answers in both orders, with its replies."
+        ),
+        looks_like=looks_like_pairs,
+        parse=parse_pair,
+    ),
+    Format(
+        name=SINGLES,
+        title=gettext_noop("Single judgments of FastChat"),
+        line=gettext_noop("A judge’s grades from 1 to 10, one answer a row."),
+        looks_like=looks_like_singles,
+        parse=parse_single,
+    ),
+)

@@ -17,6 +17,7 @@ from typing import Final
 from annotation.core.choices import Order, Verdict
 from annotation.core.conversations import Speaker
 from annotation.core.formats.fields import Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.records import SessionRecord, content_key
 from annotation.core.formats.sensejudge import parse_pair
 from annotation.core.refusals import gettext_noop
@@ -128,3 +129,17 @@ def _text(fields: Fields, side: str) -> str:
     if len(messages) != 1:
         fields.fault(side, gettext_noop("Expected exactly one message"), fields.data.get(side))
     return "".join(message.text("content") for message in messages[:1])
+
+
+FORMATS: Final = (
+    Format(
+        name=NAME,
+        title=gettext_noop("Preference pairs: chosen, rejected and who chose"),
+        line=gettext_noop(
+            "Chosen and rejected responses with who chose: a person or a judge, as "
+            "SenseJudge exports them."
+        ),
+        looks_like=looks_like,
+        parse=parse,
+    ),
+)

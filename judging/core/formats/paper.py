@@ -22,6 +22,7 @@ from typing import Final
 from annotation.core.choices import Order, Verdict
 from annotation.core.formats import sensebench
 from annotation.core.formats.fields import NAME_CHARS, Fields
+from annotation.core.formats.format import Format
 from annotation.core.formats.reading import RawRow, decoded, read_rows
 from annotation.core.formats.records import (
     ComparisonRecord,
@@ -203,3 +204,25 @@ def _response(fields: Fields, name: str) -> ResponseRecord:
         if part.text_or("type", "text") != "text":
             part.fault("type", gettext_noop("Only text is supported"), part.data.get("type"))
     return ResponseRecord(name, "".join(part.text("value") for part in parts))
+
+
+FORMATS: Final = (
+    Format(
+        name=LABELS,
+        title=gettext_noop("SenseJudge authors: labels of an annotator"),
+        line=gettext_noop("One annotator’s chosen and rejected responses, named by the file."),
+        looks_like=looks_like_labels,
+        parse=parse_label,
+        read_file=read_labels,
+    ),
+    Format(
+        name=OUTPUTS,
+        title=gettext_noop("SenseJudge authors: outputs of judges"),
+        line=gettext_noop(
+            "Judges’ replies under several preferences, one file a presentation order."
+        ),
+        looks_like=looks_like_outputs,
+        parse=parse_outputs,
+        read_file=read_outputs,
+    ),
+)

@@ -11,7 +11,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from annotation.core.formats.detect import AUTO, Format, format_of_text, with_columns
+from annotation.core.formats.detect import AUTO, format_of_text, with_columns
+from annotation.core.formats.format import Format
 from annotation.core.formats.headers import KEYS
 from annotation.core.formats.records import Fault
 from annotation.core.formats.tables import NAME as TABLES
@@ -157,6 +158,9 @@ def _in_words(report: ImportReport) -> list[str]:
     ]
     if objects:
         lines.append(f"added: {objects}")
+    if report.kept:
+        fields = ", ".join(f"{name} ({count:,})" for name, count in report.kept.items())
+        lines.append(f"kept beside the data, not shown to annotators or judges: {fields}")
     if report.missing_users:
         lines.append(f"not in the file: {', '.join(report.missing_users)}")
     if report.dry_run:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.conversations import Speaker
-from annotation.core.formats.fastchat import SpokenMessage, turns_of
+from annotation.core.formats.chat import SpokenMessage, turns_of
 
 MESSAGES = st.lists(
     st.builds(

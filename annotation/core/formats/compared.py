@@ -1,0 +1,150 @@
+"""Comparisons of responses whose better one, or whose order, a file tells.
+
+Which of two responses is A follows from their content, so that the letter is no hint of the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Final
+
+from annotation.core.choices import Verdict
+from annotation.core.formats.fields import Fields
+from annotation.core.formats.records import (
+    ComparisonRecord,
+    Extra,
+    GoldRecord,
+    LabelDetails,
+    PairwiseRecord,
+    ResponseRecord,
+    TurnRecord,
+    content_key,
+)
+
+BENCHMARK: Final = "benchmark"
+"""The annotator whose labels are the gold answers of a file that names nobody."""
+
+_NAME_CHARS: Final = 100
+
+
+def chosen_turn(
+    message: str | None,
+    chosen: ResponseRecord,
+    rejected: ResponseRecord,
+    *,
+    name: str = "",
+    extra: Extra | None = None,
+    is_tie: bool = False,
+    strength: int | None = None,
+) -> TurnRecord:
+    """A turn that two responses answer, the first of them held to be better."""
+    comparison = chosen_comparison(
+        message, chosen, rejected, name=name, extra=extra, is_tie=is_tie, strength=strength
+    )
+    pair = (chosen, rejected) if comparison.a == chosen.key else (rejected, chosen)
+    return TurnRecord(message, pair, (comparison,))
+
+
+def chosen_comparison(
+    message: str | None,
+    chosen: ResponseRecord,
+    rejected: ResponseRecord,
+    *,
+    name: str = "",
+    extra: Extra | None = None,
+    is_tie: bool = False,
+    strength: int | None = None,
+) -> ComparisonRecord:
+    """A comparison whose gold answer is the chosen response, or a tie.
+
+    The gold answer is also the label of an annotator named BENCHMARK: preferences can be distilled
+    from a part of it and judges run on the rest, as seed 001 does for its table 3.
+
+    Args:
+        message: The user message that both answer.
+        chosen: The better one.
+        rejected: The other one.
+        name: What the file calls the row, if anything: the key begins with it.
+        extra: What else is kept with the comparison.
+        is_tie: Whether they are equally good after all.
+        strength: How much better, 1 or 2.
+    """
+    chosen_is_a = _is_first(message, chosen, rejected)
+    better = Verdict.A if chosen_is_a else Verdict.B
+    verdict = Verdict.TIE if is_tie else better
+    label = PairwiseRecord(LabelDetails(BENCHMARK), verdict, strength)
+    return ComparisonRecord(
+        key=comparison_key(message, chosen, rejected, name=name),
+        a=chosen.key if chosen_is_a else rejected.key,
+        b=rejected.key if chosen_is_a else chosen.key,
+        extra=extra or {},
+        labels=(label,),
+        gold=(GoldRecord("DATASET", verdict),),
+    )
+
+
+def ranked_comparisons(
+    message: str | None,
+    responses: Sequence[ResponseRecord],
+    values: Mapping[str, float],
+    *,
+    details: LabelDetails | None = None,
+    is_gold: bool = False,
+    name: str = "",
+) -> Iterator[ComparisonRecord]:
+    """A comparison of every two responses that have a value, the higher one better.
+
+    Two of one model with one text are not compared.
+
+    Args:
+        message: The user message that they answer.
+        responses: The responses.
+        values: How good each is, by its key.
+        details: Who says so and when; None for a label of BENCHMARK.
+        is_gold: Whether that is held to be right.
+        name: What the file calls the row, if anything.
+    """
+    valued = [each for each in responses if each.key in values]
+    for pair in combinations(valued, 2):
+        one, other = sorted(pair, key=_content)
+        if (one.model, one.text) == (other.model, other.text):
+            continue
+        first, second = (one, other) if _is_first(message, one, other) else (other, one)
+        gain = values[first.key] - values[second.key]
+        verdict = Verdict.TIE if gain == 0 else Verdict.A if gain > 0 else Verdict.B
+        yield ComparisonRecord(
+            key=comparison_key(message, one, other, name=name),
+            a=first.key,
+            b=second.key,
+            labels=(PairwiseRecord(details or LabelDetails(BENCHMARK), verdict),),
+            gold=(GoldRecord("DATASET", verdict),) if is_gold else (),
+        )
+
+
+def comparison_key(
+    message: str | None, one: ResponseRecord, other: ResponseRecord, *, name: str = ""
+) -> str:
+    """A key made of the name and the content of a row."""
+    content = content_key(message or "", *_content(one), *_content(other))
+    return f"{name}-{content[:12]}" if name else content[:12]
+
+
+def name_of(fields: Fields, *names: str) -> str:
+    """What a file calls a row, by the first of these fields (`id`) that has a short name."""
+    for each in names or ("id",):
+        told = fields.data.get(each)
+        if isinstance(told, str | int) and 0 < len(str(told)) <= _NAME_CHARS:
+            return str(told)
+    return ""
+
+
+def _content(response: ResponseRecord) -> tuple[str, str]:
+    return response.model, response.text or ""
+
+
+def _is_first(message: str | None, one: ResponseRecord, other: ResponseRecord) -> bool:
+    """Whether the first of two responses is A."""
+    content = content_key(message or "", *_content(one), *_content(other))
+    return hashlib.sha256(content.encode()).digest()[0] % 2 == 0

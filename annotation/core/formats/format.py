@@ -1,0 +1,60 @@
+"""What a format is, and how the formats of a folder are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+
+from annotation.core.formats.fields import Parse
+from annotation.core.formats.reading import RawRow, read_rows
+from annotation.core.formats.records import Row
+
+
+def _as_it_is(row: object) -> object:
+    return row
+
+
+def _never(_given: object) -> bool:
+    return False
+
+
+def _every_row(_path: Path, rows: Iterator[Row]) -> Iterator[Row]:
+    return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A kind of file: its name, how to tell a row of it, and how to read one.
+
+    `title` and `line` are shown in the list on the import page, in the words that translators know.
+    Of a row, `looks_like` says whether it is of this format and of no other. `as_object` wraps rows
+    that are bare lists. A format that is no JSON is told by its first line (`knows_text`) and has
+    its own `read_file`. `checked` finds the faults that a file has only as a whole. Where several
+    formats have the same rows, the one that knows them names the one that the whole file has
+    (`finer`). A fallback knows almost any text, and is asked last.
+    """
+
+    name: str
+    title: str
+    line: str
+    parse: Parse
+    looks_like: Callable[[object], bool] = _never
+    as_object: Callable[[object], object] = _as_it_is
+    read_directory: Callable[[Path], Iterator[RawRow]] | None = None
+    knows_text: Callable[[str], bool] = _never
+    read_file: Callable[[Path], Iterator[RawRow]] = read_rows
+    checked: Callable[[Path, Iterator[Row]], Iterator[Row]] = _every_row
+    finer: Callable[[Path], str] | None = None
+    is_fallback: bool = False
+
+
+def formats_in(package: ModuleType) -> dict[str, Format]:
+    """The formats of a package by name: those that its modules list as FORMATS."""
+    names = [each.name for each in iter_modules(package.__path__) if each.name != "detect"]
+    modules = [import_module(f"{package.__name__}.{name}") for name in names]
+    found = [each for module in modules for each in getattr(module, "FORMATS", ())]
+    return {each.name: each for each in sorted(found, key=lambda each: each.is_fallback)}

@@ -22,6 +22,7 @@ from judging.core.satisfaction_model import Settings
 from judging.llm import client
 from judging.llm.transport import Patience
 from judging.services import batches, learned
+from tests.factory import count_anew
 from tests.migrated import copy_migrated, create_migrated, drop, remove
 
 settings.register_profile("unhurried", deadline=None, max_examples=25)
@@ -51,7 +52,8 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _nothing_left_over() -> Iterator[None]:
-    """Leave the language of a test's last request, and kept figures, to no test after it."""
+    """Leave the language of a test's last request, names and kept figures to no test after it."""
+    count_anew()
     yield
     translation.deactivate()
     cache.clear()

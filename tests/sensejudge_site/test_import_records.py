@@ -74,6 +74,7 @@ def test_as_json_it_prints_one_object_and_nothing_else(file):
         "missing_users": [],
         "dry_run": False,
         "kept": {},
+        "skipped": {},
     }
 
 

@@ -96,7 +96,7 @@ def ranked_comparisons(
 ) -> Iterator[ComparisonRecord]:
     """A comparison of every two responses that have a value, the higher one better.
 
-    Two of one model with one text are not compared.
+    Of those of one model, variant and text the first is compared alone: they are one response.
 
     Args:
         message: The user message that they answer.
@@ -106,11 +106,12 @@ def ranked_comparisons(
         is_gold: Whether that is held to be right.
         name: What the file calls the row, if anything.
     """
-    valued = [each for each in responses if each.key in values]
-    for pair in combinations(valued, 2):
+    valued: dict[tuple[str, str], ResponseRecord] = {}
+    for each in responses:
+        if each.key in values:
+            valued.setdefault(_content(each), each)
+    for pair in combinations(valued.values(), 2):
         one, other = sorted(pair, key=_content)
-        if (one.model, one.text) == (other.model, other.text):
-            continue
         first, second = (one, other) if _is_first(message, one, other) else (other, one)
         gain = values[first.key] - values[second.key]
         verdict = Verdict.TIE if gain == 0 else Verdict.A if gain > 0 else Verdict.B
@@ -135,13 +136,16 @@ def name_of(fields: Fields, *names: str) -> str:
     """What a file calls a row, by the first of these fields (`id`) that has a short name."""
     for each in names or ("id",):
         told = fields.data.get(each)
-        if isinstance(told, str | int) and 0 < len(str(told)) <= _NAME_CHARS:
+        is_name = isinstance(told, str | int) and not isinstance(told, bool)
+        if is_name and 0 < len(str(told)) <= _NAME_CHARS:
             return str(told)
     return ""
 
 
 def _content(response: ResponseRecord) -> tuple[str, str]:
-    return response.model, response.text or ""
+    """The model of a response, with its variant if it has one, and its text."""
+    model = f"{response.model}\n{response.variant}" if response.variant else response.model
+    return model, response.text or ""
 
 
 def _is_first(message: str | None, one: ResponseRecord, other: ResponseRecord) -> bool:

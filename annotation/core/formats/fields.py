@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeVar
@@ -82,10 +83,20 @@ class Notes:
         self.faults: list[Fault] = []
         self.coerced = 0
         self.kept: list[str] = []
+        self.messages: dict[str, dict[str, object]] = {}
+        self.skipped = ""
 
     def fault(self, field: str, reason: str, value: object = None, **parts: object) -> None:
         """Note a fault; `parts` fill the placeholders of its reason."""
         self.faults.append(Fault(self.line, field, reason, shown(value), parts))
+
+    def skip(self, reason: str) -> None:
+        """Pass the row over: it holds nothing to import, and the summary counts it by reason."""
+        self.skipped = reason
+
+    def keep(self, path: str, extra: Mapping[str, object]) -> None:
+        """Keep what a message says beside its text in the `messages` of the session's extra."""
+        self.messages.setdefault(path, {}).update(extra)
 
     def text(self, value: object, field: str) -> str:
         """A text; another scalar is taken as its JSON text and counted."""
@@ -287,11 +298,16 @@ Parse = Callable[[Fields], SessionRecord | DatasetRecord]
 def parsed(line: int, data: Mapping[str, object], parse: Parse) -> Row:
     """One row through a format's parser."""
     notes = Notes(line)
-    record = parse(Fields(data, notes))
+    record: SessionRecord | DatasetRecord | None = parse(Fields(data, notes))
+    if notes.faults or notes.skipped:
+        record = None
+    if notes.messages and isinstance(record, SessionRecord):
+        record = replace(record, extra={**record.extra, "messages": notes.messages})
     return Row(
         line,
-        None if notes.faults else record,
+        record,
         tuple(notes.faults),
         notes.coerced,
-        tuple(notes.kept),
+        () if notes.skipped else tuple(notes.kept),
+        "" if notes.faults else notes.skipped,
     )

@@ -240,7 +240,8 @@ class DatasetRecord:
 class Row:
     """One row as read: its record, or None and faults.
 
-    `coerced` counts scalars taken as text; `kept` names the fields that went into `extra`.
+    `coerced` counts scalars taken as text; `kept` names the fields that went into `extra`. A row
+    that is `skipped` for this reason has no record and no faults: it holds nothing to import.
     """
 
     line: int
@@ -248,6 +249,7 @@ class Row:
     faults: tuple[Fault, ...] = ()
     coerced: int = 0
     kept: tuple[str, ...] = ()
+    skipped: str = ""
 
 
 def content_key(*parts: str) -> str:

@@ -33,8 +33,9 @@ from annotation.services.imports.tree import Batch, load_batch
 class ImportReport:
     """An import told in numbers.
 
-    `rows` were read (those of unwanted users not counted); each either added something (`created`)
-    or said only what was stored (`unchanged`). With any fault nothing was written and both are 0.
+    `rows` were read (those of unwanted users not counted); each either added something
+    (`created`), said only what was stored (`unchanged`), or was passed over, counted by reason
+    (`skipped`). With any fault nothing was written and both are 0.
     `objects` counts what was added by kind; `faults` holds the first 200 of `fault_count`; `kept`
     counts the fields that no page shows, by name: they are kept in `extra`.
     """
@@ -51,6 +52,7 @@ class ImportReport:
     missing_users: tuple[str, ...]
     dry_run: bool
     kept: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
         """The JSON object of `import_records --json`."""
@@ -67,6 +69,7 @@ class ImportReport:
             "missing_users": list(self.missing_users),
             "dry_run": self.dry_run,
             "kept": self.kept,
+            "skipped": self.skipped,
         }
 
 
@@ -255,6 +258,7 @@ class _Job:
         self._faults = FaultLog()
         self._objects: Counter[str] = Counter()
         self._kept: Counter[str] = Counter()
+        self._skipped: Counter[str] = Counter()
 
     def take(self, rows: list[Row]) -> None:
         """Merge and stage one batch of rows."""
@@ -271,6 +275,8 @@ class _Job:
             self._tally.coerced += row.coerced
             self._kept.update(row.kept)
             self._faults.extend(row.faults)
+            if row.skipped:
+                self._skipped[row.skipped] += 1
             if row.record is None:
                 continue
             notes = Notes(row.line)
@@ -332,6 +338,10 @@ class _Job:
         """What came of it."""
         if not self._tally.rows:
             self._faults.extend([Fault(0, "", gettext_noop("No rows for the selected users"))])
+        elif self._skipped.total() == self._tally.rows:
+            nothing = gettext_noop("Every row was skipped: %(reason)s")
+            reason = self._skipped.most_common(1)[0][0]
+            self._faults.extend([Fault(0, "", nothing, parts={"reason": reason})])
         good = self._faults.count == 0
         return ImportReport(
             dataset=self._dataset.slug,
@@ -346,6 +356,7 @@ class _Job:
             missing_users=tuple(sorted((self._only_users or frozenset()) - self._seen_users)),
             dry_run=dry_run,
             kept=dict(self._kept.most_common()),
+            skipped=dict(self._skipped.most_common()),
         )
 
 

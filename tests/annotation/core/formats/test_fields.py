@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.choices import Verdict
-from annotation.core.formats.fields import Fields, Notes, number_of
+from annotation.core.formats.fields import Fields, Notes, number_of, parsed
+from annotation.core.formats.records import SessionRecord
 
 
 def fields_of(**data) -> Fields:
@@ -174,3 +175,29 @@ def test_unknown_fields_are_kept_or_refused():
     assert fields.rest("a") == {"b": 2}
     fields.refuse_unknown("a")
     assert faults(fields) == [("b", "Unknown field")]
+
+
+def parse_notes(fields):
+    """A session, whatever the row says; `skip`, `fault` and `kept` are done as they are told."""
+    if fields.has("skip"):
+        fields.notes.skip("Nothing to import")
+    if fields.has("fault"):
+        fields.fault("fault", "Bad")
+    fields.kept("skip", "fault", "message")
+    if fields.has("message"):
+        fields.notes.keep("message", {"country": "IS"})
+        fields.notes.keep("message", {"state": "x"})
+    return SessionRecord("k", "s", (), extra={"id": 1})
+
+
+def test_a_row_that_is_skipped_has_a_reason_and_nothing_else():
+    row = parsed(3, {"skip": 1, "other": 2}, parse_notes)
+    assert (row.record, row.faults, row.kept, row.skipped) == (None, (), (), "Nothing to import")
+    row = parsed(3, {"skip": 1, "fault": 2}, parse_notes)
+    assert (row.record, len(row.faults), row.skipped) == (None, 1, "")
+
+
+def test_what_messages_say_is_kept_with_the_session():
+    row = parsed(3, {"message": 1, "other": 2}, parse_notes)
+    assert row.record.extra == {"id": 1, "messages": {"message": {"country": "IS", "state": "x"}}}
+    assert row.kept == ("other",)

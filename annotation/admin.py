@@ -167,6 +167,12 @@ class UserAdmin(DeletedOnPages, StockUserAdmin):  # type: ignore[type-arg]  # wi
     readonly_fields = ("last_login", "date_joined")
     inlines = (ProfileInline,)
 
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
+        """A rater's name is that of the imported file, which an account may not have."""
+        fields = tuple(super().get_readonly_fields(request, obj))
+        is_rater = obj is not None and not obj.is_active and ":" in obj.username
+        return (*fields, "username") if is_rater else fields
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         """A manager's list holds only those whom a manager may change."""
         rows = known_users(super().get_queryset(request))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -34,6 +34,30 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
 def rater_username(dataset: str, name: str) -> str:
     """The user name of an imported rater."""
     return f"{dataset}:{name}"
+
+
+def composed(name: str) -> str:
+    """A name without blanks at its ends, its letters in the composed form of Unicode (NFC)."""
+    return (name if name.isascii() else unicodedata.normalize("NFC", name)).strip()
+
+
+@lru_cache(maxsize=10_000)
+def rater_name(name: str) -> str:
+    """The name of a rater as it is stored: composed, each run of blanks as one space."""
+    plain = name if name.isascii() else name.translate(_EMOJI_STYLES)
+    return " ".join(composed(plain).split())
+
+
+def folded(name: str) -> str:
+    """What the spellings of one name share that differ in their Unicode form only (NFKC)."""
+    return name if name.isascii() else unicodedata.normalize("NFKC", name)
+
+
+@lru_cache(maxsize=10_000)
+def has_unseen(name: str) -> bool:
+    """Whether a name has characters that show as nothing, or no others."""
+    hidden = (char for char in name if _is_unseen(char) and char not in _JOINERS)
+    return any(hidden) or (bool(name) and not any(_visible(name)))
 
 
 def imported_study_slug(dataset: str, name: str) -> str:
@@ -58,6 +82,7 @@ _TOGETHER: Final = (
 )
 """Scripts that are ordinarily written together ("highly restrictive" in the standard)."""
 
+_EMOJI_STYLES: Final = {0xFE0E: None, 0xFE0F: None}  # plain or coloured
 _JOINERS: Final = "\u200c\u200d"  # within Persian and Indian words, and emoji
 _BLANK: Final = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U0001d159"
@@ -80,8 +105,7 @@ def name_fault(name: str) -> NameFault | None:
     """What is wrong with a name, whoever else there is; the empty name is in order."""
     from confusable_homoglyphs.categories import unique_aliases  # it reads its data at import
 
-    hidden = [char for char in name if _is_unseen(char) and char not in _JOINERS]
-    if hidden or (name and not any(_visible(name))):
+    if has_unseen(name):
         return NameFault.UNSEEN
     if any(char.isspace() and char != " " for char in name):
         return NameFault.ODD_SPACE

@@ -23,7 +23,9 @@ from annotation.core.participants import (
     completion_for,
     finished,
     first_open,
+    folded,
     natural_key,
+    rater_name,
     refusal_of,
     steps_of,
 )
@@ -102,12 +104,14 @@ def resolve_annotator(*, dataset: Dataset, name: str) -> Annotator:
         Refused: nobody of this name labels there; the message lists who does.
     """
     known = annotators(dataset=dataset)
-    for each in known:
-        if each.name == name:
-            return each
-    for each in known:
-        if each.username == name:
-            return each
+    wanted = rater_name(name)
+    for spelled in (str, folded):
+        for each in known:
+            if spelled(each.name) == spelled(wanted):
+                return each
+        for each in known:
+            if spelled(each.username) == spelled(wanted):
+                return each
     listed = ", ".join(each.name for each in known[:NAMES_SHOWN]) or "none"
     more = f" and {len(known) - NAMES_SHOWN} more" if len(known) > NAMES_SHOWN else ""
     raise Refused(

@@ -71,6 +71,13 @@ def test_the_full_user_name_is_understood_too(dataset, turn):
         assert resolve_annotator(dataset=dataset, name=name).username == "data:ann"
 
 
+def test_a_name_may_be_written_in_another_unicode_form(dataset, turn):
+    rater = make_rater(dataset, "李雷（二组）")
+    make_label(make_comparison(turn), annotator=rater)
+    for name in ("李雷（二组）", " 李雷(二组)", "data:李雷(二组)"):
+        assert resolve_annotator(dataset=dataset, name=name).id == rater.pk
+
+
 def test_an_unknown_name_is_answered_with_the_known_ones(dataset, turn):
     with pytest.raises(Refused, match="no annotator 'x' in dataset data; known annotators: none"):
         resolve_annotator(dataset=dataset, name="x")

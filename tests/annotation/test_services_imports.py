@@ -85,6 +85,19 @@ def test_raters_are_inactive_users_of_the_dataset(tmp_path):
     assert not rater.has_usable_password()
 
 
+def test_spellings_of_one_name_are_one_rater(tmp_path):
+    names = ["李雷（二组）", "李雷(二组)", " 李雷（二组） ", "Jose\u0301", "José"]
+    rows = [pair(prompt=f"p{place}", annotator=name) for place, name in enumerate(names)]
+    report = import_rows(tmp_path, *rows[:1], *rows[3:])
+    assert (report.objects["raters"], report.objects["labels"]) == (2, 3)
+    again = import_rows(tmp_path, *rows)
+    assert (again.created, again.unchanged, again.objects["raters"]) == (2, 3, 0)
+    assert set(User.objects.values_list("username", flat=True)) == {
+        "data:李雷（二组）",
+        "data:Jos\u00e9",
+    }
+
+
 def test_the_same_name_in_two_datasets_is_two_raters(tmp_path):
     import_rows(tmp_path, pair(), dataset="one")
     import_rows(tmp_path, pair(), dataset="two")

@@ -56,7 +56,7 @@ def test_its_file_says_whom_to_import(file, tmp_path):
 def test_what_cannot_be_read_is_refused(file, tmp_path):
     assert refused(tmp_path / "nowhere.jsonl").startswith("import:unreadable")
     assert refused(file, "--format", "x").startswith("import:format")
-    bad = write(tmp_path / "bad.jsonl", [conversation("a", "b"), conversation("a/b", "c")])
+    bad = write(tmp_path / "bad.jsonl", [conversation("a", "b"), conversation("a\u200bb", "c")])
     assert refused(bad).startswith("import:unreadable: line 2, user: ")
 
 

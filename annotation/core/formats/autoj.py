@@ -40,7 +40,8 @@ def parse(fields: Fields) -> SessionRecord:
     """One row as a session of one turn with one comparison."""
     fields.refuse_unplaced(*_TOLD)
     scenario = fields.short("scenario", SCENARIO_CHARS)
-    prompt, first, second = (fields.text(name) for name in ("prompt", "response 1", "response 2"))
+    prompt = fields.text("prompt")
+    first, second = fields.answer("response 1"), fields.answer("response 2")
     verdict = _VERDICTS.get(fields.whole("label", 0, 2), Verdict.TIE)
     return gold_pair(
         scenario,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from annotation.core.conversations import Speaker
-from annotation.core.formats.fields import MODEL_CHARS, Fields
+from annotation.core.formats.fields import MODEL_CHARS, NOT_AVAILABLE, Fields
 from annotation.core.formats.records import (
     Extra,
     ResponseRecord,
@@ -62,6 +62,27 @@ class SpokenMessage:
     model: str = ""
     extra: Extra | None = None
     satisfaction: tuple[SatisfactionRecord, ...] = ()
+    is_available: bool = True
+
+    @property
+    def answer(self) -> str | None:
+        """Its text as a response has it: None where the file does not have it."""
+        return self.text if self.is_available else None
+
+
+def spoken(
+    fields: Fields,
+    name: str,
+    role: Speaker,
+    *,
+    model: str = "",
+    satisfaction: tuple[SatisfactionRecord, ...] = (),
+) -> SpokenMessage:
+    """The message whose text a field is; an answer may be null, which says that there is none."""
+    text = fields.answer(name) if role is Speaker.ASSISTANT else fields.text(name)
+    return SpokenMessage(
+        role, text or "", model, satisfaction=satisfaction, is_available=text is not None
+    )
 
 
 @dataclass(slots=True)
@@ -78,6 +99,7 @@ class _Step:
     results: list[str] = field(default_factory=list)
     has_calls: bool = False
     model: str = ""
+    is_available: bool = True
 
     @property
     def text(self) -> str:
@@ -104,7 +126,9 @@ class _Reader:
         calls = [*self._calls(fields)]
         content = next((each for each in _TEXT_FIELDS if fields.has(each)), _TEXT_FIELDS[0])
         refusal = fields.text_or("refusal")
-        if fields.has(content) or not (calls or refusal):
+        if step.role == Speaker.ASSISTANT and not calls and _is_unavailable(fields, content):
+            step.is_available = False
+        elif fields.has(content) or not (calls or refusal):
             self.content(fields, content, step)
         step.pieces += [refusal] if refusal else []
         if step.role == TOOL:
@@ -339,7 +363,7 @@ def turns_of(messages: Iterable[SpokenMessage]) -> tuple[TurnRecord, ...]:
         opened = turns.pop().user_message if not answered else None
         response = ResponseRecord(
             key=str(len(turns)),
-            text=message.text,
+            text=message.answer,
             model=message.model,
             original=True,
             extra=message.extra or {},
@@ -359,6 +383,13 @@ def open_turn(messages: Sequence[SpokenMessage]) -> tuple[tuple[TurnRecord, ...]
     if turns and not turns[-1].responses:
         return turns[:-1], turns[-1].user_message
     return turns, None
+
+
+def _is_unavailable(fields: Fields, name: str) -> bool:
+    """Whether an answer is null, or says that there is none."""
+    if not fields.has(name):
+        return any(each in fields.data for each in _TEXT_FIELDS)
+    return fields.data[name] == NOT_AVAILABLE
 
 
 def placeholder(kind: object, data: Mapping[str, object]) -> str:
@@ -425,4 +456,10 @@ def _spoken(step: _Step) -> SpokenMessage:
     extra: dict[str, object] = dict(step.extra)
     if step.thoughts:
         extra[REASONING] = "\n\n".join(step.thoughts)
-    return SpokenMessage(Speaker(step.role), step.text, model=step.model, extra=extra or None)
+    return SpokenMessage(
+        Speaker(step.role),
+        step.text,
+        model=step.model,
+        extra=extra or None,
+        is_available=step.is_available or bool(step.pieces),
+    )

@@ -22,9 +22,13 @@ from annotation.core.formats.records import (
     TurnRecord,
     content_key,
 )
+from annotation.core.refusals import gettext_noop
 
 BENCHMARK: Final = "benchmark"
 """The annotator whose labels are the gold answers of a file that names nobody."""
+
+SAME_TEXTS: Final = gettext_noop("Both responses have the same text, so neither is better")
+"""Why a row that only says which response was chosen is skipped."""
 
 _NAME_CHARS: Final = 100
 

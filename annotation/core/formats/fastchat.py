@@ -70,7 +70,7 @@ def parse_answers(fields: Fields) -> SessionRecord:
     if not choices:
         reason = gettext_noop("Expected at least one choice")
         fields.fault("choices", reason, fields.data.get("choices"))
-    told = [(_variant(choice), texts(choice, "turns")) for choice in choices]
+    told = [(_variant(choice), answers(choice, "turns")) for choice in choices]
     most = max((len(given) for _variant, given in told), default=0)
     return SessionRecord(
         key=key,
@@ -175,13 +175,20 @@ def line_of(
 
 def texts(fields: Fields, name: str) -> list[str]:
     """A list of texts with at least one."""
+    return [fields.notes.text(each, path) for path, each in _listed(fields, name)]
+
+
+def answers(fields: Fields, name: str) -> list[str | None]:
+    """A list of responses' texts with at least one; some may be not available."""
+    return [fields.notes.answer(each, path) for path, each in _listed(fields, name)]
+
+
+def _listed(fields: Fields, name: str) -> list[tuple[str, object]]:
     given = fields.data.get(name)
     if not isinstance(given, list) or not given:
         fields.fault(name, gettext_noop("Expected a list of strings"), given)
         return []
-    return [
-        fields.notes.text(each, f"{fields.at(name)}[{place}]") for place, each in enumerate(given)
-    ]
+    return [(f"{fields.at(name)}[{place}]", each) for place, each in enumerate(given)]
 
 
 def _variant(choice: Fields) -> str:

@@ -7,7 +7,6 @@ that one pass lists every fault of a row; a row with faults yields no record.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -15,6 +14,7 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from annotation.core.formats.records import DatasetRecord, Fault, Row, SessionRecord, shown
+from annotation.core.participants import composed, has_unseen, rater_name
 from annotation.core.refusals import gettext_noop
 
 Word = TypeVar("Word", bound=StrEnum)
@@ -25,7 +25,9 @@ MODEL_CHARS: Final = 200
 VARIANT_CHARS: Final = 120
 NAME_CHARS: Final = 100
 
-_NAME: Final = re.compile(r"[\w.@+:\- ]+")
+NOT_AVAILABLE: Final = "$ERROR$"
+"""What stands in a response's place where a model failed to answer (FastChat)."""
+
 SHOWN: Final = frozenset(
     [
         "system",
@@ -108,6 +110,12 @@ class Notes:
         self.fault(field, _NO_TEXT if value is not None else _MISSING, value)
         return ""
 
+    def answer(self, value: object, field: str) -> str | None:
+        """A response's text; None where it is null or NOT_AVAILABLE."""
+        if value is None or value == NOT_AVAILABLE:
+            return None
+        return self.text(value, field)
+
 
 def number_of(value: object) -> int | None:
     """A whole number, also one written as text ("4", "4.0"); None where it is none."""
@@ -152,29 +160,36 @@ class Fields:
         return self.notes.text(self.data.get(name), self.at(name))
 
     def text_or(self, name: str, default: str = "", *, longest: int | None = None) -> str:
-        """A text that may be missing or null."""
-        return self._within(name, self.text(name), longest) if self.has(name) else default
+        """A text that may be missing or null; a name, composed, where it has a longest length."""
+        if not self.has(name):
+            return default
+        value = self.text(name)
+        return value if longest is None else self._within(name, composed(value), longest)
+
+    def answer(self, name: str) -> str | None:
+        """A response's text; None where it is null or NOT_AVAILABLE."""
+        if name in self.data:
+            return self.notes.answer(self.data[name], self.at(name))
+        return self.text(name)
 
     def short(self, name: str, longest: int) -> str:
-        """A text that must be there, with at least one character and at most `longest`."""
-        value = self.text(name)
-        if self.has(name) and not value.strip():
-            self.fault(name, gettext_noop("Must not be empty"), value)
-        return self._within(name, value, longest)
+        """A name that must be there, composed, with 1 to `longest` characters."""
+        return self._named(name, composed(self.text(name)), longest)
 
     def annotator(self, name: str = "annotator") -> str:
-        """A name that can become part of a user name."""
-        value = self.short(name, NAME_CHARS)
-        if value.strip() and not _NAME.fullmatch(value):
-            self.fault(
-                name,
-                gettext_noop("A name can only contain letters, digits, spaces and . @ + : - _"),
-                value,
-            )
+        """The name of a person, of any script, as raters are called."""
+        value = self._named(name, rater_name(self.text(name)), NAME_CHARS)
+        if has_unseen(value):
+            self.fault(name, gettext_noop("A name can only contain visible characters"), value)
         return value
 
-    def _within(self, name: str, value: str, longest: int | None) -> str:
-        if longest is not None and len(value) > longest:
+    def _named(self, name: str, value: str, longest: int) -> str:
+        if self.has(name) and not value:
+            self.fault(name, gettext_noop("Must not be empty"), self.data[name])
+        return self._within(name, value, longest)
+
+    def _within(self, name: str, value: str, longest: int) -> str:
+        if len(value) > longest:
             reason = gettext_noop("Must be at most %(longest)d characters")
             self.fault(name, reason, value, longest=longest)
         return value

@@ -44,11 +44,11 @@ def parse(fields: Fields) -> SessionRecord:
     prompt = "\n\n".join(
         part for part in (fields.text("instruction"), fields.text_or("input")) if part
     )
-    text_a, text_b = fields.text("response1"), fields.text("response2")
+    text_a, text_b = fields.answer("response1"), fields.answer("response2")
     variant_b = "B" if (model_a, text_a) == (model_b, text_b) else ""
     extra = fields.kept(*_TOLD)
     comparison = ComparisonRecord(
-        key=_comparison_key(fields, (model_a, text_a, model_b, text_b)),
+        key=_comparison_key(fields, (model_a, text_a or "", model_b, text_b or "")),
         a="a",
         b="b",
         extra=extra,

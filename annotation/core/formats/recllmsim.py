@@ -17,7 +17,7 @@ from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Hallucination, Reason
 from annotation.core.conversations import Speaker
-from annotation.core.formats.chat import SpokenMessage, turns_of
+from annotation.core.formats.chat import SpokenMessage, spoken, turns_of
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.format import Format
 from annotation.core.formats.reading import RawRow, read_document
@@ -84,13 +84,13 @@ def parse(fields: Fields) -> SessionRecord:
     if fields.has("task_type") and fields.data["task_type"] != scenario:
         extra["task_type"] = fields.data["task_type"]
     reasons_above: dict[str, object] = {}
-    system_prompt, spoken = _history(fields, user, reasons_above)
+    system_prompt, said = _history(fields, user, reasons_above)
     if reasons_above:
         extra["reasons_above_3"] = reasons_above
     return SessionRecord(
         key=key,
         scenario=scenario,
-        turns=turns_of(spoken),
+        turns=turns_of(said),
         user=user,
         system_prompt=system_prompt,
         task_context=fields.text_or("task_context"),
@@ -118,22 +118,21 @@ def _history(
         return "", []
     model = fields.text_or("chat_model", longest=MODEL_CHARS)
     system_prompt = ""
-    spoken: list[SpokenMessage] = []
+    said: list[SpokenMessage] = []
     for place, message in enumerate(fields.items("history")):
         role = _ROLES.get(message.text("role").strip().lower())
-        text = message.text("content")
         message.refuse_unplaced()
         if role is None or (role is Speaker.SYSTEM and place > 0):
             reason = gettext_noop("Expected user or assistant (system only first)")
             message.fault("role", reason, message.data.get("role"))
         elif role is Speaker.SYSTEM:
-            system_prompt = text
+            system_prompt = message.text("content")
         elif role is Speaker.USER:
-            spoken.append(SpokenMessage(role, text))
+            said.append(spoken(message, "content", role))
         else:
             rating = _rating(message, user, aside)
-            spoken.append(SpokenMessage(role, text, model=model, satisfaction=rating))
-    return system_prompt, spoken
+            said.append(spoken(message, "content", role, model=model, satisfaction=rating))
+    return system_prompt, said
 
 
 def _rating(message: Fields, user: str, aside: dict[str, object]) -> tuple[SatisfactionRecord, ...]:

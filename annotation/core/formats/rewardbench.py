@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from annotation.core.conversations import Speaker
-from annotation.core.formats.chat import SpokenMessage, turns_of
-from annotation.core.formats.compared import chosen_comparison, chosen_turn, name_of
+from annotation.core.formats.chat import SpokenMessage, spoken, turns_of
+from annotation.core.formats.compared import SAME_TEXTS, chosen_comparison, chosen_turn, name_of
 from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields, Notes
 from annotation.core.formats.format import Format
 from annotation.core.formats.records import (
@@ -130,8 +130,8 @@ def _has_lists(fields: Fields) -> bool:
 def _pair(fields: Fields, message: str | None) -> TurnRecord:
     """The turn of a row with one response each."""
     chosen, rejected = _response(fields, "chosen"), _response(fields, "rejected")
-    if (chosen.model, chosen.text) == (rejected.model, rejected.text):
-        fields.fault("rejected", gettext_noop("Same as the chosen response"), rejected.text)
+    if chosen.text is not None and chosen.text == rejected.text:
+        fields.notes.skip(SAME_TEXTS)
     extra = fields.kept(*_KNOWN)
     return chosen_turn(message, chosen, rejected, name=name_of(fields), extra=extra)
 
@@ -177,9 +177,9 @@ def _responses(fields: Fields, name: str, side: int) -> list[ResponseRecord]:
                 "num_correct", gettext_noop("Does not match the number of chosen responses"), told
             )
     models = list(_models(fields))[side]
-    found: dict[tuple[str, str], ResponseRecord] = {}
+    found: dict[tuple[str, str | None], ResponseRecord] = {}
     for place, value in enumerate(given):
-        text = fields.notes.text(value, f"{fields.at(name)}[{place}]")
+        text = fields.notes.answer(value, f"{fields.at(name)}[{place}]")
         model = models[place] if place < len(models) else ""
         found.setdefault((model, text), ResponseRecord(f"{name}-{place}", text, model=model))
     return list(found.values())
@@ -202,7 +202,7 @@ def _response(fields: Fields, name: str) -> ResponseRecord:
         fields.fault(name, gettext_noop("Must end with an assistant message"))
     return ResponseRecord(
         key=name,
-        text=messages[-1].text if messages else None,
+        text=messages[-1].answer if messages else None,
         model=fields.text_or(f"{name}_model", longest=MODEL_CHARS),
     )
 
@@ -210,15 +210,15 @@ def _response(fields: Fields, name: str) -> ResponseRecord:
 def _messages(fields: Fields, name: str, speaker: Speaker) -> list[SpokenMessage]:
     """The messages of a field; a plain text is one message of `speaker`."""
     if not isinstance(fields.data.get(name), list):
-        return [SpokenMessage(speaker, fields.text(name))]
-    spoken = []
+        return [spoken(fields, name, speaker)]
+    said = []
     for item in fields.items(name):
         item.refuse_unplaced()
         role = item.text("role")
         if role and role not in _ROLES:
             item.fault("role", gettext_noop("Expected user, assistant or system"), role)
-        spoken.append(SpokenMessage(_ROLES.get(role, speaker), item.text("content")))
-    return spoken
+        said.append(spoken(item, "content", _ROLES.get(role, speaker)))
+    return said
 
 
 FORMATS: Final = (

@@ -14,7 +14,7 @@ from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Hallucination, Order, Reason, Verdict
 from annotation.core.conversations import Speaker
-from annotation.core.formats.chat import SpokenMessage, turns_of
+from annotation.core.formats.chat import SpokenMessage, spoken, turns_of
 from annotation.core.formats.fields import (
     KEY_CHARS,
     MODEL_CHARS,
@@ -241,7 +241,7 @@ def _context(fields: Fields) -> list[SpokenMessage]:
         role = item.text("role")
         if role not in _ROLES:
             item.fault("role", gettext_noop("Expected user or assistant"), role)
-        messages.append(SpokenMessage(_ROLES.get(role, Speaker.USER), item.text("content")))
+        messages.append(spoken(item, "content", _ROLES.get(role, Speaker.USER)))
     if not messages or messages[-1].role is not Speaker.USER:
         fields.fault(
             "dialogue", gettext_noop("Must end with the user message that both responses answer")
@@ -255,7 +255,7 @@ def _candidate(fields: Fields, side: str) -> ResponseRecord:
         fields.fault(name, gettext_noop("Missing (use null if the text is not available)"))
     return ResponseRecord(
         key=side,
-        text=fields.text(name) if fields.has(name) else None,
+        text=fields.answer(name) if fields.has(name) else None,
         model=fields.text_or(f"model_{side}", longest=MODEL_CHARS),
         variant=fields.text_or(f"variant_{side}", longest=VARIANT_CHARS),
     )
@@ -408,12 +408,12 @@ def _response(fields: Fields, *, default: str, before: set[str]) -> ResponseReco
     fields.refuse_unknown(*_RESPONSE)
     if "text" not in fields.data:
         fields.fault("text", gettext_noop("Missing (use null if the text is not available)"))
-    continues = fields.text("continues") if fields.has("continues") else None
+    continues = fields.short("continues", KEY_CHARS) if fields.has("continues") else None
     if continues is not None and continues not in before:
         fields.fault("continues", gettext_noop("Not a response of the previous turn"), continues)
     return ResponseRecord(
         key=fields.short("id", KEY_CHARS) if fields.has("id") else default,
-        text=fields.text("text") if fields.has("text") else None,
+        text=fields.answer("text") if fields.has("text") else None,
         model=fields.text_or("model", longest=MODEL_CHARS),
         original=fields.flag("original"),
         continues=continues,
@@ -438,7 +438,7 @@ def _comparisons(
 
 def _comparison(fields: Fields, responses: dict[str, ResponseRecord]) -> ComparisonRecord:
     fields.refuse_unknown(*_COMPARISON)
-    a, b = fields.text("a"), fields.text("b")
+    a, b = fields.short("a", KEY_CHARS), fields.short("b", KEY_CHARS)
     for name, key in (("a", a), ("b", b)):
         if fields.has(name) and key not in responses:
             fields.fault(name, gettext_noop("Not a response of this turn"), key)

@@ -436,7 +436,7 @@ def _verdict(fields: Fields, key: str) -> Verdict:
 
 def _rating(fields: Fields) -> SessionRecord:
     """The row as a conversation of its own; without a score its response is not rated."""
-    prompt, text = fields.text("prompt"), fields.text("response")
+    prompt, text = fields.text("prompt"), fields.answer("response")
     system_prompt = fields.text_or("system_prompt")
     scenario = fields.text_or("scenario", SCENARIO, longest=SCENARIO_CHARS)
     model = fields.text_or("model", longest=MODEL_CHARS)
@@ -455,7 +455,7 @@ def _rating(fields: Fields) -> SessionRecord:
     gold = sensejudge.gold_labels(Fields({"gold": known}, fields.notes))
     response = ResponseRecord("0", text, model, original=True, satisfaction=ratings, gold=gold)
     return SessionRecord(
-        key=content_key(scenario, system_prompt, prompt, model, text),
+        key=content_key(scenario, system_prompt, prompt, model, text or ""),
         scenario=scenario,
         turns=(TurnRecord(prompt, (response,)),),
         system_prompt=system_prompt,

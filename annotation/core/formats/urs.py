@@ -14,7 +14,7 @@ from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Reason
 from annotation.core.conversations import Speaker
-from annotation.core.formats.chat import SpokenMessage, turns_of
+from annotation.core.formats.chat import SpokenMessage, spoken, turns_of
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.format import Format
 from annotation.core.formats.reading import (
@@ -106,9 +106,9 @@ def parse(fields: Fields) -> SessionRecord:
     """One session with its user's rating of the whole."""
     fields.refuse_unplaced(*_TOLD)
     model = fields.text_or("model", longest=MODEL_CHARS)
-    spoken = _dialogue(fields, model) if fields.has("dialogue") else _single(fields, model)
-    said = content_key(*(f"{each.role}:{each.text}" for each in spoken))
-    user = fields.annotator("user") if fields.has("user") else f"user {said[:12]}"
+    said = _dialogue(fields, model) if fields.has("dialogue") else _single(fields, model)
+    content = content_key(*(f"{each.role}:{each.text}" for each in said))
+    user = fields.annotator("user") if fields.has("user") else f"user {content[:12]}"
     score = fields.whole("satisfaction", 1, 5)
     rating = SatisfactionRecord(
         LabelDetails(user, comment=fields.text_or("comment")),
@@ -116,9 +116,9 @@ def parse(fields: Fields) -> SessionRecord:
         Reason.NOT_RECORDED if score < SATISFIED_FROM else None,
     )
     return SessionRecord(
-        key=fields.text_or("session", said, longest=KEY_CHARS),
+        key=fields.text_or("session", content, longest=KEY_CHARS),
         scenario=fields.short("user_intent", SCENARIO_CHARS),
-        turns=turns_of(spoken),
+        turns=turns_of(said),
         user=user,
         language=fields.text_or("language", longest=16).lower(),
         extra=fields.kept(*_TOLD),
@@ -130,7 +130,7 @@ def _single(fields: Fields, model: str) -> list[SpokenMessage]:
     question = SpokenMessage(Speaker.USER, fields.short("question", MAX_ROW_CHARS))
     if not fields.has("response"):
         return [question]
-    return [question, SpokenMessage(Speaker.ASSISTANT, fields.text("response"), model=model)]
+    return [question, spoken(fields, "response", Speaker.ASSISTANT, model=model)]
 
 
 def _dialogue(fields: Fields, model: str) -> list[SpokenMessage]:
@@ -142,16 +142,16 @@ def _dialogue(fields: Fields, model: str) -> list[SpokenMessage]:
     if not isinstance(messages, list) or not messages:
         fields.fault("dialogue", gettext_noop("Expected a JSON list of {role, content}"), text)
         return []
-    spoken = []
+    said = []
     for message in Fields({"dialogue": messages}, fields.notes, fields.path).items("dialogue"):
         role = _ROLES.get(message.text("role").strip().lower())
         if role is None:
             reason = gettext_noop("Expected user or assistant")
             message.fault("role", reason, message.data.get("role"))
             continue
-        said = message.text("content")
-        spoken.append(SpokenMessage(role, said, model=model if role is Speaker.ASSISTANT else ""))
-    return spoken
+        told = model if role is Speaker.ASSISTANT else ""
+        said.append(spoken(message, "content", role, model=told))
+    return said
 
 
 FORMATS: Final = (

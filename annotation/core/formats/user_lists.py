@@ -14,6 +14,7 @@ from annotation.core.formats.records import (
     SessionRecord,
     TurnRecord,
 )
+from annotation.core.participants import rater_name
 from annotation.core.refusals import Refused
 
 
@@ -39,7 +40,7 @@ def read_users(choice: str) -> frozenset[str]:
     users = lists[key]
     if not isinstance(users, list) or not all(isinstance(user, str) for user in users):
         raise Refused("import:unreadable", f"{name}: {key!r} is not a list of names")
-    return frozenset(users)
+    return frozenset(map(rater_name, users))
 
 
 def _lists(value: object, path: str) -> Iterator[tuple[str, object]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
 from typing import Any, Final
@@ -20,7 +20,7 @@ from annotation.core.formats.records import (
     SatisfactionRecord,
     SessionRecord,
 )
-from annotation.core.participants import imported_study_slug, rater_username
+from annotation.core.participants import folded, imported_study_slug, rater_username
 from annotation.core.refusals import Refused, gettext_noop
 from annotation.models import (
     AnnotatorProfile,
@@ -81,7 +81,8 @@ class ImportPeople:
     """The raters of one import, by the names of its file.
 
     A name that an account of this site goes by in the dataset means that account: its labels may be
-    read back unchanged, but never added to from a file.
+    read back unchanged, but never added to from a file. Names that differ in their Unicode form
+    only are one person's, whose first spelling stays.
     """
 
     def __init__(self, dataset: Dataset, staging: Staging) -> None:
@@ -90,18 +91,26 @@ class ImportPeople:
         self._users: dict[str, int] = {}
         self._profiled: set[int] = set()
         self._accounts: set[str] = set()
+        self._spellings: dict[str, str] = {}
         self.created = 0
         for each in annotators(dataset=dataset) if dataset.pk else ():
+            self._spellings.setdefault(folded(each.name), each.name)
             if not each.imported:
                 self._users[each.name] = each.id
                 self._accounts.add(each.name)
 
     def prepare(self, names: Iterable[str]) -> None:
         """Find or make the raters of these names (at most two queries of what is stored)."""
-        wanted = {
-            rater_username(self._dataset.slug, name): name
-            for name in sorted(set(names) - self._users.keys())
+        new = sorted(set(names) - self._users.keys())
+        spelled = {name: self._spellings.setdefault(folded(name), name) for name in new}
+        self._find({name for name in spelled.values() if name not in self._users})
+        self._users |= {
+            name: self._users[first] for name, first in spelled.items() if first in self._users
         }
+        self._accounts |= {name for name, first in spelled.items() if first in self._accounts}
+
+    def _find(self, names: Collection[str]) -> None:
+        wanted = {rater_username(self._dataset.slug, name): name for name in sorted(names)}
         fitting = {full: name for full, name in wanted.items() if len(full) <= _USERNAME_CHARS}
         if not fitting:
             return

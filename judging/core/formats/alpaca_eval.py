@@ -47,7 +47,7 @@ def parse_output(fields: Fields) -> SessionRecord:
     """One model's output as a response in the session of its instruction."""
     fields.refuse_unplaced()
     scenario, instruction = _scenario(fields), fields.text("instruction")
-    response = ResponseRecord("0", fields.text("output"), fields.short("generator", MODEL_CHARS))
+    response = ResponseRecord("0", fields.answer("output"), fields.short("generator", MODEL_CHARS))
     turn = TurnRecord(instruction, (response,))
     return SessionRecord(content_key(scenario, instruction), scenario, (turn,))
 
@@ -60,10 +60,10 @@ def parse(fields: Fields) -> RecordedSession:
     """One annotation as a session of one turn, with the annotator's verdict."""
     fields.refuse_unplaced()
     scenario, instruction = _scenario(fields), fields.text("instruction")
-    one = ResponseRecord("1", fields.text("output_1"), _generator(fields, "1"))
+    one = ResponseRecord("1", fields.answer("output_1"), _generator(fields, "1"))
     two = ResponseRecord(
         "2",
-        fields.text("output_2"),
+        fields.answer("output_2"),
         _generator(fields, "2"),
         variant="B" if _says_the_same(fields) else "",
     )

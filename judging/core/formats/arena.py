@@ -128,10 +128,10 @@ def parse_battle(fields: Fields) -> SessionRecord:
     )
 
 
-def _system_prompt(fields: Fields, told: Mapping[str, list[tuple[str, str]]]) -> str:
+def _system_prompt(fields: Fields, told: Mapping[str, list[tuple[str, str | None]]]) -> str:
     """The first message of both conversations if it is the system's; taken from them."""
     found = {
-        side: messages.pop(0)[1] if messages and messages[0][0] == "system" else ""
+        side: (messages.pop(0)[1] or "") if messages and messages[0][0] == "system" else ""
         for side, messages in told.items()
     }
     if found["a"] != found["b"]:
@@ -140,7 +140,7 @@ def _system_prompt(fields: Fields, told: Mapping[str, list[tuple[str, str]]]) ->
     return found["a"]
 
 
-def _refuse_apart(fields: Fields, told: Mapping[str, list[tuple[str, str]]]) -> None:
+def _refuse_apart(fields: Fields, told: Mapping[str, list[tuple[str, str | None]]]) -> None:
     """A fault for conversations of which a comparison would show a part alone."""
     for side, messages in told.items():
         roles = [role for role, _text in messages]
@@ -192,12 +192,17 @@ def _time(fields: Fields) -> datetime | None:
         return None
 
 
-def _messages(fields: Fields, name: str) -> list[tuple[str, str]]:
+def _messages(fields: Fields, name: str) -> list[tuple[str, str | None]]:
     """The roles and texts of a conversation, none where it is not there."""
     items = fields.items(name)
     for item in items:
         item.refuse_unplaced()
-    return [(item.text("role"), item.text("content")) for item in items]
+    roles = [item.text("role") for item in items]
+    said = [
+        item.answer("content") if role == "assistant" else item.text("content")
+        for role, item in zip(roles, items, strict=True)
+    ]
+    return list(zip(roles, said, strict=True))
 
 
 def parse_question(fields: Fields) -> SessionRecord:
@@ -221,13 +226,14 @@ def parse_answer(fields: Fields) -> SessionRecord:
     if sum(message.data.get("role") == "user" for message in messages) > 1:
         reason = gettext_noop("Only the answer to one user message can be read")
         fields.fault("messages", reason, fields.data.get("messages"))
-    text = ""
+    text: str | None = ""
     for message in messages[-1:]:
         content = message.data.get("content")
         holder = message
         if isinstance(content, Mapping):
-            holder = Fields({"content": content.get("answer")}, fields.notes, message.path)
-        text = holder.text("content")
+            told = {"content": content["answer"]} if "answer" in content else {}
+            holder = Fields(told, fields.notes, message.path)
+        text = holder.answer("content")
     response = ResponseRecord(
         "0",
         text,

@@ -36,7 +36,7 @@ def parse(fields: Fields) -> RecordedSession:
     """One pair as a session of one turn, with the judge's verdicts where it has some."""
     fields.refuse_unplaced()
     model = fields.text_or("response_model", longest=MODEL_CHARS)
-    one, two = (fields.text(f"response_{side}") for side in "AB")
+    one, two = (fields.answer(f"response_{side}") for side in "AB")
     label = fields.text("label")
     verdict = _DECISIONS.get(label, Verdict.TIE)
     if fields.has("label") and verdict is Verdict.TIE:

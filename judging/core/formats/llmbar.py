@@ -42,9 +42,10 @@ def parse(fields: Fields) -> RecordedSession:
     """One row as a session of one turn, with what every judge said of its pair."""
     fields.refuse_unplaced(*_KNOWN)
     scenario = fields.short("subset", SCENARIO_CHARS) if fields.has("subset") else SCENARIO
-    prompt, first, second = (fields.text(name) for name in ("input", "output_1", "output_2"))
+    prompt = fields.text("input")
+    first, second = fields.answer("output_1"), fields.answer("output_2")
     comparison = ComparisonRecord(
-        key=_comparison_key(fields, scenario, (prompt, first, second)),
+        key=_comparison_key(fields, scenario, (prompt, first or "", second or "")),
         a="1",
         b="2",
         extra=fields.kept(*_KNOWN),

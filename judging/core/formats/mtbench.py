@@ -51,6 +51,10 @@ _WAYS: Final = ("pair", "single")
 _API_ERROR: Final = "$ERROR$"
 _MOST_TURNS: Final = 100
 
+_Texts = list[str | None]
+_Told = tuple[_Texts, dict[str, _Texts]]
+"""The questions, and each model's answers; None is not available."""
+
 
 def looks_like_votes(row: object) -> bool:
     """Whether a row is a vote on a question of MT-Bench."""
@@ -213,7 +217,7 @@ def _judge(fields: Fields) -> str:
 def _session(
     fields: Fields,
     pair: _Pair,
-    told: tuple[list[str], dict[str, list[str]]] | None,
+    told: _Told | None,
     labels: Sequence[PairwiseRecord],
 ) -> SessionRecord:
     """The question's session up to the turn that is judged, its texts where they are told."""
@@ -236,20 +240,21 @@ def _session(
     return SessionRecord(session_key(fields), SCENARIO, tuple(turns), sketch=True)
 
 
-def _conversations(fields: Fields, pair: _Pair) -> tuple[list[str], dict[str, list[str]]] | None:
+def _conversations(fields: Fields, pair: _Pair) -> _Told | None:
     """The questions and each model's answers where a vote carries both conversations."""
     if not (fields.has("conversation_a") and fields.has("conversation_b")):
         return None
     sides = {}
     for side in ("a", "b"):
-        said: dict[str, list[str]] = {"user": [], "assistant": []}
+        said: dict[str, _Texts] = {"user": [], "assistant": []}
         for message in fields.items(f"conversation_{side}"):
             role = message.text("role")
             message.refuse_unplaced()
             if role not in said:
                 message.fault("role", gettext_noop("Expected user or assistant"), role)
                 continue
-            said[role].append(message.text("content"))
+            told = message.answer("content") if role == "assistant" else message.text("content")
+            said[role].append(told)
         if min(len(said["user"]), len(said["assistant"])) < pair.turn:
             reason = gettext_noop("Shorter than the judged turn")
             fields.fault(f"conversation_{side}", reason)

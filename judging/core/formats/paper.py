@@ -171,7 +171,7 @@ def _pair(
     key, system_prompt, turns = sensebench.dialogue(*messages)
     chosen, rejected = _response(fields, "chosen"), _response(fields, "rejected")
     if chosen.text == rejected.text:
-        fields.fault("rejected", gettext_noop("Same as the chosen response"), rejected.text)
+        rejected = replace(rejected, variant="B")
     one, two = sorted((chosen, rejected), key=lambda each: content_key(each.text or ""))
     last = turns[-1] if turns else TurnRecord(None)
     last = replace(last, responses=(*last.responses, one, two))
@@ -195,10 +195,10 @@ def _response(fields: Fields, name: str) -> ResponseRecord:
     """A response: a text, or an object whose value is a list of parts."""
     told = fields.data.get(name)
     if not isinstance(told, Mapping):
-        return ResponseRecord(name, fields.text(name))
+        return ResponseRecord(name, fields.answer(name))
     holder = Fields(told, fields.notes, fields.at(name))
     if not isinstance(told.get("value"), list):
-        return ResponseRecord(name, holder.text("value"))
+        return ResponseRecord(name, holder.answer("value"))
     parts = holder.items("value")
     for part in parts:
         if part.text_or("type", "text") != "text":

@@ -4,8 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.participants import (
+    composed,
+    folded,
+    has_unseen,
     imported_study_slug,
     natural_key,
+    rater_name,
     rater_username,
     study_name,
 )
@@ -15,6 +19,28 @@ SLUGS = st.text(st.sampled_from("abcABC019-_"), min_size=1, max_size=80)
 
 def test_raters_carry_their_dataset():
     assert rater_username("pandalm", "annotator1") == "pandalm:annotator1"
+
+
+@given(st.text(max_size=8))
+def test_a_stored_name_is_stored_as_it_is(name):
+    stored = rater_name(name)
+    assert rater_name(stored) == stored == composed(stored)
+    assert stored == stored.strip()
+
+
+def test_spellings_of_one_name_are_told_by_their_unicode_form():
+    assert folded("李雷（二组）") == folded("李雷(二组)")
+    assert folded("Ａｎｎ") == folded("Ann") == "Ann"
+    assert folded("Ann") != folded("ann")
+
+
+def test_characters_that_nobody_sees_are_told():
+    assert [has_unseen(name) for name in ("", "Ann", "a\u200bb", "\u200d")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 @given(SLUGS, SLUGS)

@@ -37,7 +37,7 @@ def test_equal_prompts_share_a_session_and_equal_responses_are_two():
     [
         ({"label": 3}, ("label", "Must be between 0 and 2")),
         ({"label": None}, ("label", "Missing")),
-        ({"response 2": None}, ("response 2", "Missing")),
+        ({"response 2": []}, ("response 2", "Expected a string")),
         ({"scenario": ""}, ("scenario", "Must not be empty")),
     ],
 )

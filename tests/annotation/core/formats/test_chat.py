@@ -15,6 +15,7 @@ from annotation.core.formats.chat import (
     read_messages,
     read_text,
     shared_start,
+    spoken,
     turns_of,
     without_system,
 )
@@ -303,3 +304,30 @@ def test_the_turn_that_is_open():
 )
 def test_messages_are_told(value, expected):
     assert are_messages(value) is expected
+
+
+def test_an_answer_that_is_null_or_an_error_is_not_available():
+    told = [
+        {"role": "user", "content": "p"},
+        {"role": "assistant", "content": None},
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": "$ERROR$"},
+    ]
+    fields = Fields({"messages": told}, Notes(1))
+    [one, other] = turns_of(read_messages(fields, "messages"))
+    assert [each.text for each in (*one.responses, *other.responses)] == [None, None]
+    assert fields.notes.faults == []
+
+
+def test_an_answer_without_a_text_is_a_fault():
+    fields = Fields({"messages": [{"role": "assistant"}]}, Notes(1))
+    read_messages(fields, "messages")
+    assert [fault.field for fault in fields.notes.faults] == ["messages[0].content"]
+
+
+def test_of_a_single_field_only_an_answer_may_be_null():
+    fields = Fields({"a": None}, Notes(1))
+    assert spoken(fields, "a", Speaker.ASSISTANT).answer is None
+    assert fields.notes.faults == []
+    assert spoken(fields, "a", Speaker.USER).answer == ""
+    assert [fault.field for fault in fields.notes.faults] == ["a"]

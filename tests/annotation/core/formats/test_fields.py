@@ -86,18 +86,85 @@ def test_lengths_are_those_of_the_columns():
     ]
 
 
-@pytest.mark.parametrize("name", ["annotator1", "User_1", "王 小明", "a.b@c+d:e-f"])
-def test_names_are_user_names(name):
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "annotator1",
+            "User_1",
+            "王 小明",
+            "a.b@c+d:e-f",
+            "O'Brien",
+            "佐藤・花子",
+            "李雷（二组）",
+        ),
+        *(
+            "José María",
+            "Smith, Jr.",
+            "Ann (backup)",
+            "user#12",
+            "ann/2",
+            "نیلوفر\u200cها",
+            "小明🐱",
+        ),
+        *("<b>", "=1+1", "Ол'га", "Ẹ̀bùn", "a&b?c%d"),
+    ],
+)
+def test_names_of_people_have_any_script_and_sign(name):
     fields = fields_of(annotator=name)
     assert fields.annotator() == name
     assert faults(fields) == []
 
 
-@pytest.mark.parametrize("name", ["a/b", "<b>", "a\n", " "])
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        (" Ann\n", "Ann"),
+        ("佐藤\u3000花子", "佐藤 花子"),
+        ("Ann\u00a0\tLee", "Ann Lee"),
+        ("Jose\u0301", "Jos\u00e9"),
+        ("\u2764\ufe0f", "\u2764"),
+        (12, "12"),
+    ],
+)
+def test_blanks_and_forms_of_letters_make_no_other_name(written, name):
+    fields = fields_of(annotator=written)
+    assert fields.annotator() == name
+    assert faults(fields) == []
+
+
+@pytest.mark.parametrize(
+    "name", [" ", "", "a\u200bb", "\u202eann", "a\u0007", "\u3164", "x" * 101, []]
+)
 def test_other_names_are_faults(name):
     fields = fields_of(annotator=name)
     fields.annotator()
-    assert [field for field, _reason in faults(fields)] == ["annotator"]
+    assert {field for field, _reason in faults(fields)} == {"annotator"}
+
+
+def test_names_are_trimmed_and_composed():
+    fields = fields_of(a=" gpt-4 \n", b="Jose\u0301 ", c=" x ")
+    assert fields.short("a", 9) == "gpt-4"
+    assert fields.text_or("b", longest=9) == "Jos\u00e9"
+    assert fields.text_or("c") == " x "
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "found"),
+    [
+        (None, None, []),
+        ("$ERROR$", None, []),
+        ("", "", []),
+        ("Pear", "Pear", []),
+        (3, "3", []),
+        (..., "", [("a", "Missing")]),
+        ([], "", [("a", "Expected a string")]),
+    ],
+)
+def test_an_answer_may_be_not_available(given, text, found):
+    fields = fields_of(**({} if given is ... else {"a": given}))
+    assert fields.answer("a") == text
+    assert faults(fields) == found
 
 
 def test_numbers_have_ranges():

@@ -78,7 +78,7 @@ def test_equal_texts_of_one_model_stay_two_responses():
         ({"annotator1": 3}, "annotator1", "Must be between 0 and 2"),
         ({"annotator2": "A"}, "annotator2", "Expected a whole number from 0 to 2"),
         ({"annotator3": True}, "annotator3", "Expected a whole number from 0 to 2"),
-        ({"response1": None}, "response1", "Missing"),
+        ({"response1": ...}, "response1", "Missing"),
         ({"response2": ["x"]}, "response2", "Expected a string"),
         ({"instruction": ...}, "instruction", "Missing"),
         ({"cmp_key": "one"}, "cmp_key", "Expected two model names joined by one underscore"),
@@ -97,7 +97,7 @@ def test_what_cannot_be_understood_is_a_fault(changes, field, reason):
 
 
 def test_every_fault_of_a_row_is_listed():
-    bad = row(annotator1=9, annotator2=9, response1=None)
+    bad = row(annotator1=9, annotator2=9, response1=...)
     assert [field for field, _reason in faults_of(bad, parse)] == [
         "response1",
         "annotator1",

@@ -4,6 +4,7 @@ import pytest
 
 from annotation.core.choices import Verdict
 from annotation.core.formats.detect import open_records
+from annotation.core.formats.fields import parsed
 from annotation.core.formats.rewardbench import looks_like, parse
 from tests.annotation.core.formats.rows import faults_of, record_of, session_of, write_lines
 
@@ -164,13 +165,23 @@ def test_without_a_subset_there_is_one_scenario_and_without_an_id_content_names(
     assert "-" not in session.turns[0].comparisons[0].key
 
 
+@pytest.mark.parametrize("model", ["good", "other"])
+def test_equal_texts_are_skipped(model):
+    found = parsed(1, row(rejected="1 2 3", rejected_model=model), parse)
+    assert (found.record, found.faults) == (None, ())
+    assert found.skipped == "Both responses have the same text, so neither is better"
+
+
+def test_a_response_may_be_not_available():
+    [turn] = record_of(row(rejected=None), parse).turns
+    assert {one.text for one in turn.responses} == {"1 2 3", None}
+    [turn] = record_of(row(chosen=[said("assistant", None)]), parse).turns
+    assert None in {one.text for one in turn.responses}
+
+
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        (
-            {"rejected": "1 2 3", "rejected_model": "good"},
-            ("rejected", "Same as the chosen response"),
-        ),
         ({"prompt": None}, ("prompt", "Missing")),
         (
             {"prompt": [said("user", "a"), said("assistant", "b")]},

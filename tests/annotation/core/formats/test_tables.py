@@ -191,7 +191,7 @@ def test_equal_pairs_are_those_of_the_other_format(tmp_path):
 def test_every_fault_is_listed_with_its_line(tmp_path):
     text = f"""{HEADER},Sys
 q,x,y,ann,maybe,
-,x,y,a/b,A,
+,x,y,a\u200bb,A,
 "two
 lines",x,y,ann
 q,x,y,ann,tie,,
@@ -204,8 +204,8 @@ q,same,same,ann,B,
         (
             3,
             "annotator",
-            "A name can only contain letters, digits, spaces and . @ + : - _",
-            "a/b",
+            "A name can only contain visible characters",
+            "a\u200bb",
         ),
         (4, "", "4 cells for 6 columns", "two\nlines"),
         (6, "", "7 cells for 6 columns", "q"),

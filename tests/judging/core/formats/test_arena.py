@@ -188,8 +188,8 @@ def test_an_answer_names_its_question_and_keeps_what_was_counted(content):
     ("told", "fault"),
     [
         (answer("x", messages=[]), ("messages", "Expected at least one message")),
-        (answer({"answer": None}), ("messages[1].content", "Missing")),
-        (answer(None), ("messages[1].content", "Missing")),
+        (answer({"text": "x"}), ("messages[1].content", "Missing")),
+        (answer(["x"]), ("messages[1].content", "Expected a string")),
     ],
 )
 def test_what_an_answer_lacks_is_a_fault(told, fault):

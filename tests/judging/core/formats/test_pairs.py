@@ -87,7 +87,7 @@ def test_without_letters_both_ways_round_are_one_comparison():
         ({"prompt": []}, "dialogue"),
         ({"chosen": []}, "chosen"),
         ({"chosen": {"value": []}}, "chosen"),
-        ({"annotator": "a/b"}, "annotator"),
+        ({"annotator": "a\u200bb"}, "annotator"),
         ({"source": "judge", "confidence": 0}, "confidence"),
         ({"source": "judge", "confidence": 1.5}, "confidence"),
         ({"source": "judge", "confidence": True}, "confidence"),

@@ -79,6 +79,13 @@ def test_a_prompt_may_be_a_text_and_a_dialogue_may_end_on_the_assistant():
     assert len(session.turns[0].responses) == 3
 
 
+def test_equal_texts_are_two_responses_and_the_label_stays():
+    session = record_of(label(rejected=parts("3")), paper.parse_label)
+    assert [one.variant for one in session.turns[-1].responses] == ["", "B"]
+    [comparison] = session.turns[-1].comparisons
+    assert (comparison.a, comparison.labels[0].verdict) == ("chosen", Verdict.A)
+
+
 def test_a_response_may_have_several_parts():
     assert winner(record_of(label(chosen=parts("3", "!")), paper.parse_label)) == "3!"
 
@@ -88,10 +95,9 @@ def test_a_response_may_have_several_parts():
     [
         ({"prompt": []}, ("prompt", "Expected at least one message")),
         ({"prompt": [{"from": "Cat"}]}, ("prompt[0].from", None)),
-        ({"chosen": {"value": None}}, ("chosen.value", "Missing")),
-        ({"rejected": parts("3")}, ("rejected", "Same as the chosen response")),
+        ({"chosen": {"text": "3"}}, ("chosen.value", "Missing")),
         ({"dataset": None}, ("dataset", "Missing")),
-        ({"annotator": "a/b"}, ("annotator", None)),
+        ({"annotator": "a\u200bb"}, ("annotator", None)),
     ],
 )
 def test_what_a_label_lacks_is_a_fault(changes, fault):

@@ -72,7 +72,8 @@ def test_packed_bytes_that_unpack_to_nothing_are_counted_too():
 
 
 def test_events_are_counted_as_they_come():
-    event = b'data: {"choices": [{"delta": {"content": "on and on "}}]}\n\n'
+    content = b"on and on " * 1000
+    event = b'data: {"choices": [{"delta": {"content": "%b"}}]}\n\n' % content
     with FakeLlm() as server:
         server.told[""] = Act(
             raw=event * (MOST // len(event) + 1), headers={"Content-Type": "text/event-stream"}

@@ -42,13 +42,28 @@ _REFERENCES: Final = "reference_answer"
 
 
 def looks_like_questions(row: object) -> bool:
-    """Whether a row is a question."""
-    return isinstance(row, Mapping) and {"question_id", "turns"} <= row.keys()
+    """Whether a row is a question of MT-Bench: Arena-Hard's first ones have objects as turns."""
+    return (
+        isinstance(row, Mapping)
+        and {"question_id", "turns"} <= row.keys()
+        and not has_objects(row["turns"])
+    )
 
 
 def looks_like_answers(row: object) -> bool:
     """Whether a row is one model's answers to a question."""
-    return isinstance(row, Mapping) and set(_ANSWER) <= row.keys()
+    return (
+        isinstance(row, Mapping)
+        and set(_ANSWER) <= row.keys()
+        and not has_objects(row["choices"], "turns")
+    )
+
+
+def has_objects(given: object, inside: str = "") -> bool:
+    """Whether a list begins with an object; with `inside`, whether that field of it does."""
+    if not isinstance(given, list) or not given or not isinstance(given[0], Mapping):
+        return False
+    return not inside or has_objects(given[0].get(inside))
 
 
 def parse_question(fields: Fields) -> SessionRecord:
@@ -70,7 +85,7 @@ def parse_answers(fields: Fields) -> SessionRecord:
     if not choices:
         reason = gettext_noop("Expected at least one choice")
         fields.fault("choices", reason, fields.data.get("choices"))
-    told = [(_variant(choice), answers(choice, "turns")) for choice in choices]
+    told = [(variant_of(choice), answers(choice, "turns")) for choice in choices]
     most = max((len(given) for _variant, given in told), default=0)
     return SessionRecord(
         key=key,
@@ -191,7 +206,8 @@ def _listed(fields: Fields, name: str) -> list[tuple[str, object]]:
     return [(f"{fields.at(name)}[{place}]", each) for place, each in enumerate(given)]
 
 
-def _variant(choice: Fields) -> str:
+def variant_of(choice: Fields) -> str:
+    """The variant of one of several answers of a model: "" of the first."""
     index = choice.whole_or_none("index", 0, 1_000_000) or 0
     return f"choice {index}" if index else ""
 

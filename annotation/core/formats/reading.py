@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from annotation.core.formats.records import Fault, shown
 from annotation.core.refusals import Refused, gettext_noop
@@ -132,17 +132,14 @@ class RawRow:
     more: tuple[Fault, ...] = ()
 
 
-def _no_constant(name: str) -> NoReturn:
-    """NaN and infinities are no JSON, and no database column for JSON takes them."""
-    raise ValueError(f"{name} is not a JSON value")
+def _no_constant(_name: str) -> None:
+    """NaN and infinities are null: programs write them for what is missing."""
 
 
-def _finite(digits: str) -> float:
-    """A number that fits: 1e999 is JSON, but it would be read as infinity."""
+def _finite(digits: str) -> float | None:
+    """A number that fits, else null: 1e999 is JSON, but it would be read as infinity."""
     value = float(digits)
-    if math.isinf(value):
-        raise ValueError(f"{digits} is too large a number")
-    return value
+    return None if math.isinf(value) else value
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)

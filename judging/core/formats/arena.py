@@ -1,23 +1,30 @@
-"""Arena battles, and Arena-Hard's questions, answers and judgments.
+"""Battles of Chatbot Arena: votes on two models, `model_a` shown on the left.
 
-A battle is one vote on two models, `model_a` shown on the left; most files carry no texts. An
-Arena-Hard question is named by its `uid`; answers and judgments name it without carrying it.
-In a judgment's first game the baseline was shown first, in its second the model.
+Its releases share `model_a, model_b, winner`; most without texts have `tstamp` and `anony`, the 33k
+and 100k whole conversations, the 140k and expert votes contents in parts and, in
+`full_conversation`, what was said before the battle began, PPE one prompt with two responses.
+The Kaggle competition's table (55k) has a column of 0 and 1 for each outcome, and lists of texts.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.formats.fastchat import line_of
-from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
+from annotation.core.conversations import Speaker
+from annotation.core.formats.chat import SpokenMessage, read_message, read_messages, spoken
+from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, Fields
 from annotation.core.formats.format import Format
+from annotation.core.formats.printed import read_printed
+from annotation.core.formats.published import headers_of, named_rows
+from annotation.core.formats.reading import RawRow, open_text, read_rows
 from annotation.core.formats.records import (
     ComparisonRecord,
+    Extra,
     LabelDetails,
     PairwiseRecord,
     ResponseRecord,
@@ -25,37 +32,54 @@ from annotation.core.formats.records import (
     TurnRecord,
     content_key,
 )
+from annotation.core.language import CHINESE, ENGLISH
 from annotation.core.refusals import gettext_noop
-from judging.core.formats.battles import WINNERS
-from judging.core.formats.recorded import JUDGE_CHARS, RecordedSession, VerdictRecord, recorded
+from judging.core.formats.battles import BOTH_BAD, WINNERS
 
 BATTLES: Final = "arena-battles"
-QUESTIONS: Final = "arena-hard-questions"
-ANSWERS: Final = "arena-hard-answers"
-JUDGMENTS: Final = "arena-hard-judgments"
+KAGGLE: Final = "arena-kaggle"
 
 SCENARIO: Final = "arena"
-HARD: Final = "arena-hard"
-"""Of sessions that a file names before any file of questions says their category."""
 VOTER: Final = "arena"
 """Whose votes they are where a battle names nobody."""
 
 _NAMES: Final = ("model_a", "model_b", "winner")
-_OF_ARENA: Final = frozenset({"anony", "tstamp", "conv_metadata"})
+_OF_ARENA: Final = frozenset({"anony", "tstamp", "conv_metadata", "evaluation_order"})
+_CONVERSATIONS: Final = ("conversation_a", "conversation_b", "full_conversation")
+_RESPONSES: Final = ("prompt", "response_1", "response_2")
 _NOT_KEPT: Final = (
     *_NAMES,
+    *_CONVERSATIONS,
     "judge",
+    "judge_hash",
     "turn",
     "tstamp",
+    "timestamp",
     "question_id",
-    "conversation_a",
-    "conversation_b",
+    "id",
 )
-_SCORES: Final = {
-    **dict.fromkeys(("A>>B", "A>B", "B<A", "B<<A"), Verdict.A),
-    **dict.fromkeys(("A=B", "B=A"), Verdict.TIE),
-    **dict.fromkeys(("B>A", "B>>A", "A<B", "A<<B"), Verdict.B),
+_COUNTED: Final = ("num_tokens",)
+"""What a message counts of its own text."""
+_OUTCOMES: Final[Mapping[str, Verdict]] = {
+    "winner_model_a": Verdict.A,
+    "winner_model_b": Verdict.B,
+    "winner_tie": Verdict.TIE,
 }
+_OF_KAGGLE: Final = ("id", "model_a", "model_b", "prompt", "response_a", "response_b", *_OUTCOMES)
+_LANGUAGES: Final = {"english": ENGLISH, "chinese": CHINESE}
+_CODE_CHARS: Final = 2
+_APART: Final = gettext_noop("The two conversations have different user messages")
+
+
+class _Answer(NamedTuple):
+    """A response as a file has it; None is a text that is not available."""
+
+    text: str | None
+    extra: Extra | None = None
+
+
+_Earlier = tuple[str | None, tuple[_Answer | None, _Answer | None]]
+"""A request before the battle, and what was answered on either side by models not named."""
 
 
 def looks_like_battles(row: object) -> bool:
@@ -63,19 +87,25 @@ def looks_like_battles(row: object) -> bool:
     return isinstance(row, Mapping) and set(_NAMES) <= row.keys() and bool(_OF_ARENA & row.keys())
 
 
-def looks_like_questions(row: object) -> bool:
-    """Whether a row is a question of Arena-Hard."""
-    return isinstance(row, Mapping) and {"uid", "category", "prompt"} <= row.keys()
+def looks_like_kaggle(row: object) -> bool:
+    """Whether a row is one of the Kaggle competition's table."""
+    return isinstance(row, Mapping) and set(_OF_KAGGLE) <= row.keys()
 
 
-def looks_like_answers(row: object) -> bool:
-    """Whether a row is one model's answer to a question of Arena-Hard."""
-    return isinstance(row, Mapping) and {"uid", "model", "messages"} <= row.keys()
+def knows_kaggle(first_line: str) -> bool:
+    """Whether the first line of a file is the header of the Kaggle competition's table."""
+    return set(_OF_KAGGLE) <= headers_of(first_line)
 
 
-def looks_like_judgments(row: object) -> bool:
-    """Whether a row holds the two games of a model against the baseline."""
-    return isinstance(row, Mapping) and {"uid", "model", "baseline", "games"} <= row.keys()
+def read_kaggle(path: Path) -> Iterator[RawRow]:
+    """The rows of the Kaggle competition's file, a table or JSON.
+
+    Raises:
+        Refused: Nothing can be read, or not as text.
+    """
+    with open_text(path) as stream:
+        is_json = stream.readline().lstrip().startswith(("{", "["))
+    return read_rows(path) if is_json else named_rows(path)
 
 
 def parse_battle(fields: Fields) -> SessionRecord:
@@ -85,53 +115,169 @@ def parse_battle(fields: Fields) -> SessionRecord:
     if fields.has("winner") and word not in WINNERS:
         reason = gettext_noop("Expected one of %(words)s")
         fields.fault("winner", reason, word, words=", ".join(WINNERS))
-    details = LabelDetails(
-        fields.annotator("judge") if fields.data.get("judge") else VOTER, given_at=_time(fields)
-    )
-    fields.refuse_unplaced()
-    told = {side: _messages(fields, f"conversation_{side}") for side in "ab"}
+    details = LabelDetails(_voter(fields), given_at=_time(fields))
+    has_responses = fields.has("response_1") and not fields.has("conversation_a")
+    texts = _RESPONSES if has_responses else ()
+    fields.refuse_unplaced(*texts)
+    told = {side: _conversation(fields, side) for side in "ab"}
     system = _system_prompt(fields, told)
-    asked = [text for role, text in told["a"] if role == "user"]
-    lines = [
-        line_of(model, [text for role, text in told[side] if role == "assistant"] or [None])
-        for model, side in zip(models, "ab", strict=True)
-    ]
-    last = min(map(len, lines))
     _refuse_apart(fields, told)
+    asked = _asked(fields, told)
+    answers = [
+        [_Answer(each.answer, each.extra) for each in told[side] if each.role is Speaker.ASSISTANT]
+        or [_Answer(None)]
+        for side in "ab"
+    ]
+    last = min(map(len, answers))
+    label = PairwiseRecord(
+        details,
+        WINNERS.get(word, Verdict.TIE),
+        both_bad=word in BOTH_BAD,
+        shown_order=Order.ORIGINAL,
+    )
     comparison = ComparisonRecord(
         key="battle",
         a="a",
         b="b",
-        extra=fields.kept(*_NOT_KEPT) | _turn(fields, last),
-        labels=(
-            PairwiseRecord(
-                details,
-                WINNERS.get(word, Verdict.TIE),
-                both_bad="bothbad" in word,
-                shown_order=Order.ORIGINAL,
-            ),
-        ),
+        extra=fields.kept(*_NOT_KEPT, *texts) | _turn(fields, last),
+        labels=(label,),
     )
-    turns = [
-        TurnRecord(
-            asked[place] if place < len(asked) else None,
-            tuple(_side(key, line[place], place) for key, line in zip("ab", lines, strict=True)),
-            (comparison,) if place == last - 1 else (),
-        )
-        for place in range(last)
-    ]
     return SessionRecord(
         key=_battle_key(fields, models, details),
         scenario=SCENARIO,
-        turns=tuple(turns),
+        turns=tuple(_turns(models, asked, answers, comparison, _earlier(fields, len(asked)))),
         system_prompt=system,
+        language=_language(fields),
     )
 
 
-def _system_prompt(fields: Fields, told: Mapping[str, list[tuple[str, str | None]]]) -> str:
+def parse_kaggle(fields: Fields) -> SessionRecord:
+    """One row of the Kaggle competition's table as a battle."""
+    fields.refuse_unplaced("prompt")
+    models = [fields.short(name, MODEL_CHARS) for name in _NAMES[:2]]
+    given = {name: _list_of_texts(fields, name) for name in ("prompt", "response_a", "response_b")}
+    asked = given.pop("prompt")
+    for name, texts in given.items():
+        if len(texts) != len(asked):
+            reason = gettext_noop("Expected as many texts as in prompt")
+            fields.fault(name, reason, fields.data.get(name))
+    outcomes = {name: fields.whole(name, 0, 1) for name in _OUTCOMES}
+    won = [name for name, value in outcomes.items() if value]
+    if len(won) != 1:
+        reason = gettext_noop("Expected 1 in one of winner_model_a, winner_model_b and winner_tie")
+        fields.fault("winner_model_a", reason, ", ".join(map(str, outcomes.values())))
+    verdict = _OUTCOMES[won[0]] if won else Verdict.TIE
+    label = PairwiseRecord(LabelDetails(VOTER), verdict, shown_order=Order.ORIGINAL)
+    extra = fields.kept(*_OF_KAGGLE)
+    comparison = ComparisonRecord(key="battle", a="a", b="b", extra=extra, labels=(label,))
+    answers = [[_Answer(text) for text in texts] for texts in given.values()]
+    turns = _turns(models, asked, answers, comparison)
+    return SessionRecord(fields.short("id", KEY_CHARS), SCENARIO, tuple(turns))
+
+
+def _list_of_texts(fields: Fields, name: str) -> list[str | None]:
+    """A list of texts, as such or as JSON; null is a text that is not available."""
+    given = read_printed(fields, name)
+    if not isinstance(given, list) or not given:
+        if given is not None or not fields.has(name):
+            fields.fault(name, gettext_noop("Expected a list of strings"), given)
+        return [None]
+    return [
+        fields.notes.answer(each, f"{fields.at(name)}[{place}]") for place, each in enumerate(given)
+    ]
+
+
+def _turns(
+    models: Sequence[str],
+    asked: Sequence[str | None],
+    answers: Sequence[Sequence[_Answer]],
+    comparison: ComparisonRecord,
+    earlier: Sequence[_Earlier] = (),
+) -> Iterator[TurnRecord]:
+    """The turns of a battle, each side following its own; the comparison is on the last."""
+    for place, (message, pair) in enumerate(earlier):
+        yield TurnRecord(
+            message,
+            tuple(
+                _side(key, "", answer, place)
+                for key, answer in zip("ab", pair, strict=True)
+                if answer is not None
+            ),
+        )
+    last = min(map(len, answers))
+    for place in range(last):
+        yield TurnRecord(
+            asked[place] if place < len(asked) else None,
+            tuple(
+                _side(key, model, given[place], place + len(earlier))
+                for key, model, given in zip("ab", models, answers, strict=True)
+            ),
+            (comparison,) if place == last - 1 else (),
+        )
+
+
+def _side(key: str, model: str, answer: _Answer, place: int) -> ResponseRecord:
+    """A response by its side, so that a model can fight itself."""
+    return ResponseRecord(
+        key,
+        answer.text,
+        model,
+        continues=key if place else None,
+        variant="" if key == "a" else "B",
+        extra=answer.extra or {},
+    )
+
+
+def _voter(fields: Fields) -> str:
+    named = next((each for each in ("judge", "judge_hash") if fields.data.get(each)), None)
+    return fields.annotator(named) if named else VOTER
+
+
+def _conversation(fields: Fields, side: str) -> list[SpokenMessage]:
+    """The messages of one side: of its conversation, of PPE's prompt and response, or none."""
+    name = f"conversation_{side}"
+    if fields.has(name):
+        held = Fields({name: read_printed(fields, name)}, fields.notes, fields.path)
+        return read_messages(held, name, drop=_COUNTED)
+    response = f"response_{'ab'.index(side) + 1}"
+    if not fields.has(response):
+        return []
+    return [
+        spoken(fields, "prompt", Speaker.USER),
+        spoken(fields, response, Speaker.ASSISTANT),
+    ]
+
+
+def _earlier(fields: Fields, asked: int) -> list[_Earlier]:
+    """What was said before the battle: `full_conversation` without as many turns as it has."""
+    name = "full_conversation"
+    held = Fields({name: read_printed(fields, name)}, fields.notes, fields.path)
+    items = held.items(name)
+    return [
+        (
+            _text_of(each, "user"),
+            (_answer(each, "model_side_a"), _answer(each, "model_side_b")),
+        )
+        for each in items[: max(len(items) - asked, 0)]
+    ]
+
+
+def _answer(turn: Fields, name: str) -> _Answer | None:
+    text = _text_of(turn, name)
+    return None if text is None else _Answer(text)
+
+
+def _text_of(turn: Fields, name: str) -> str | None:
+    """The text of one message; None where it is not there."""
+    messages = read_message(turn, name) if turn.has(name) else []
+    texts = [each.text for each in messages if each.is_available]
+    return "\n\n".join(texts) if texts else None
+
+
+def _system_prompt(fields: Fields, told: Mapping[str, list[SpokenMessage]]) -> str:
     """The first message of both conversations if it is the system's; taken from them."""
     found = {
-        side: (messages.pop(0)[1] or "") if messages and messages[0][0] == "system" else ""
+        side: messages.pop(0).text if messages and messages[0].role is Speaker.SYSTEM else ""
         for side, messages in told.items()
     }
     if found["a"] != found["b"]:
@@ -140,17 +286,23 @@ def _system_prompt(fields: Fields, told: Mapping[str, list[tuple[str, str | None
     return found["a"]
 
 
-def _refuse_apart(fields: Fields, told: Mapping[str, list[tuple[str, str | None]]]) -> None:
+def _refuse_apart(fields: Fields, told: Mapping[str, list[SpokenMessage]]) -> None:
     """A fault for conversations of which a comparison would show a part alone."""
     for side, messages in told.items():
-        roles = [role for role, _text in messages]
-        if roles != ["user", "assistant"] * (len(roles) // 2):
+        roles = [message.role for message in messages]
+        if roles != [Speaker.USER, Speaker.ASSISTANT] * (len(roles) // 2):
             reason = gettext_noop("Expected user and assistant messages in turns, the user first")
             fields.fault(f"conversation_{side}", reason, ", ".join(roles))
-    asked = [[text for role, text in told[side] if role == "user"] for side in "ab"]
-    if asked[0] != asked[1]:
-        reason = gettext_noop("The two conversations have different user messages")
-        fields.fault("conversation_b", reason, asked[1])
+
+
+def _asked(fields: Fields, told: Mapping[str, list[SpokenMessage]]) -> list[str]:
+    """The user's messages, which both sides have; of one in parts the side that has more."""
+    one, other = ([each.text for each in told[side] if each.role is Speaker.USER] for side in "ab")
+    pairs = [sorted(pair, key=len) for pair in zip(one, other, strict=False)]
+    begins = (short == long or long.startswith(f"{short}\n\n") for short, long in pairs)
+    if len(one) != len(other) or not all(begins):
+        fields.fault("conversation_b", _APART, other)
+    return [long for _short, long in pairs]
 
 
 def _turn(fields: Fields, last: int) -> dict[str, object]:
@@ -159,21 +311,20 @@ def _turn(fields: Fields, last: int) -> dict[str, object]:
     return {} if told is None or told == last else {"turn": told}
 
 
-def _side(key: str, response: ResponseRecord, place: int) -> ResponseRecord:
-    """A response by its side, so that a model can fight itself."""
-    return ResponseRecord(
-        key,
-        response.text,
-        response.model,
-        continues=key if place else None,
-        variant="" if key == "a" else "B",
-    )
+def _language(fields: Fields) -> str:
+    """The code of a language that is told by its code, or by a name that is known."""
+    told = fields.data.get("language")
+    if not isinstance(told, str):
+        return ""
+    word = told.strip().lower()
+    return word if len(word) == _CODE_CHARS and word.isalpha() else _LANGUAGES.get(word, "")
 
 
 def _battle_key(fields: Fields, models: list[str], details: LabelDetails) -> str:
     """Its id, or all that tells it from other battles but its outcome."""
-    if fields.has("question_id"):
-        return fields.short("question_id", KEY_CHARS)
+    named = next((each for each in ("question_id", "id") if fields.has(each)), None)
+    if named:
+        return fields.short(named, KEY_CHARS)
     if not fields.has("tstamp"):
         fields.fault("tstamp", gettext_noop("Needs question_id or tstamp to tell battles apart"))
     told = (fields.data.get(name) for name in ("tstamp", "turn", "language", "conv_metadata"))
@@ -181,10 +332,10 @@ def _battle_key(fields: Fields, models: list[str], details: LabelDetails) -> str
 
 
 def _time(fields: Fields) -> datetime | None:
-    """When it was, of seconds since 1970."""
+    """When it was: of seconds since 1970, or ISO 8601 that is in UTC unless it has a zone."""
     told = fields.data.get("tstamp")
     if told is None:
-        return None
+        return _iso_time(fields)
     try:
         return datetime.fromtimestamp(float(str(told)), UTC)
     except (ValueError, OverflowError, OSError):
@@ -192,118 +343,17 @@ def _time(fields: Fields) -> datetime | None:
         return None
 
 
-def _messages(fields: Fields, name: str) -> list[tuple[str, str | None]]:
-    """The roles and texts of a conversation, none where it is not there."""
-    items = fields.items(name)
-    for item in items:
-        item.refuse_unplaced()
-    roles = [item.text("role") for item in items]
-    said = [
-        item.answer("content") if role == "assistant" else item.text("content")
-        for role, item in zip(roles, items, strict=True)
-    ]
-    return list(zip(roles, said, strict=True))
-
-
-def parse_question(fields: Fields) -> SessionRecord:
-    """One question as a session of one unanswered turn."""
-    fields.refuse_unplaced("prompt", "reference")
-    return SessionRecord(
-        key=fields.short("uid", KEY_CHARS),
-        scenario=fields.short("category", SCENARIO_CHARS),
-        turns=(TurnRecord(fields.text("prompt")),),
-        extra=fields.kept("uid", "category", "prompt"),
-    )
-
-
-def parse_answer(fields: Fields) -> SessionRecord:
-    """One model's answer; what its file counts in it is kept beside it."""
-    fields.refuse_unplaced("messages")
-    messages = fields.items("messages")
-    if not messages:
-        reason = gettext_noop("Expected at least one message")
-        fields.fault("messages", reason, fields.data.get("messages"))
-    if sum(message.data.get("role") == "user" for message in messages) > 1:
-        reason = gettext_noop("Only the answer to one user message can be read")
-        fields.fault("messages", reason, fields.data.get("messages"))
-    text: str | None = ""
-    for message in messages[-1:]:
-        content = message.data.get("content")
-        holder = message
-        if isinstance(content, Mapping):
-            told = {"content": content["answer"]} if "answer" in content else {}
-            holder = Fields(told, fields.notes, message.path)
-        text = holder.answer("content")
-    response = ResponseRecord(
-        "0",
-        text,
-        fields.short("model", MODEL_CHARS),
-        extra=fields.mapping("metadata"),
-    )
-    turns = (TurnRecord(None, (response,)),)
-    return SessionRecord(fields.short("uid", KEY_CHARS), HARD, turns, sketch=True)
-
-
-def parse_judgment(fields: Fields) -> RecordedSession:
-    """A verdict for each game; the two models stand in the order of their names."""
-    fields.refuse_unplaced()
-    model, baseline = (fields.short(name, MODEL_CHARS) for name in ("model", "baseline"))
-    if model == baseline and model:
-        fields.fault("baseline", gettext_noop("This is the other model"), baseline)
-    models = sorted((model, baseline))
-    comparison = ComparisonRecord(" | ".join(models), a="0", b="1")
-    responses = tuple(ResponseRecord(str(place), None, each) for place, each in enumerate(models))
-    session = SessionRecord(
-        fields.short("uid", KEY_CHARS),
-        HARD,
-        (TurnRecord(None, responses, (comparison,)),),
-        sketch=True,
-    )
-    return recorded(session, _games(fields, comparison.key, baseline_is_a=baseline == models[0]))
-
-
-def _games(fields: Fields, comparison: str, *, baseline_is_a: bool) -> Iterator[VerdictRecord]:
-    judge = fields.short("judge", JUDGE_CHARS)
-    games = fields.data.get("games")
-    if not isinstance(games, list) or not 0 < len(games) <= 2:
-        fields.fault("games", gettext_noop("Expected one or two games"), games)
-        return
-    for place, told in enumerate(games):
-        at = fields.at(f"games[{place}]")
-        if told is not None and not isinstance(told, Mapping):
-            fields.notes.fault(at, gettext_noop("Expected an object"), told)
-            continue
-        game = Fields(told or {}, fields.notes, at)
-        first_is_a = baseline_is_a is (place == 0)
-        verdict = _winner(game)
-        yield VerdictRecord(
-            judge,
-            0,
-            comparison,
-            Order.ORIGINAL if first_is_a else Order.SWAPPED,
-            verdict.flipped() if verdict and not first_is_a else verdict,
-            raw=_reply(game),
-        )
-
-
-def _winner(game: Fields) -> Verdict | None:
-    """The verdict by the letters as they were shown; null is a reply without one."""
-    told = game.data.get("score")
+def _iso_time(fields: Fields) -> datetime | None:
+    told = fields.data.get("timestamp")
     if told is None:
         return None
-    verdict = _SCORES.get(told) if isinstance(told, str) else None
-    if verdict is None:
-        reason = gettext_noop("Expected one of %(words)s")
-        game.fault("score", reason, told, words=", ".join(_SCORES))
-    return verdict
-
-
-def _reply(game: Fields) -> str:
-    """The judge's words, or its label where they were not kept."""
-    told = game.data.get("judgment")
-    if isinstance(told, Mapping):
-        told = told.get("answer")
-    return told if isinstance(told, str) and told else game.text_or("score")
+    try:
+        moment = datetime.fromisoformat(str(told))
+    except ValueError:
+        reason = gettext_noop("Expected a date and time, such as 2026-01-31T12:00:00")
+        fields.fault("timestamp", reason, told)
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 FORMATS: Final = (
@@ -317,24 +367,14 @@ FORMATS: Final = (
         parse=parse_battle,
     ),
     Format(
-        name=QUESTIONS,
-        title=gettext_noop("Arena-Hard questions"),
-        line=gettext_noop("Prompts by category, without responses."),
-        looks_like=looks_like_questions,
-        parse=parse_question,
-    ),
-    Format(
-        name=ANSWERS,
-        title=gettext_noop("Arena-Hard answers of a model"),
-        line=gettext_noop("One model’s answers to questions that were imported before."),
-        looks_like=looks_like_answers,
-        parse=parse_answer,
-    ),
-    Format(
-        name=JUDGMENTS,
-        title=gettext_noop("Arena-Hard judgments"),
-        line=gettext_noop("A judge’s verdicts on a model against a baseline, in both orders."),
-        looks_like=looks_like_judgments,
-        parse=parse_judgment,
+        name=KAGGLE,
+        title=gettext_noop("Arena battles of the Kaggle competition (55k)"),
+        line=gettext_noop(
+            "A table of two models’ responses to one or more prompts, with the voter’s choice."
+        ),
+        looks_like=looks_like_kaggle,
+        parse=parse_kaggle,
+        knows_text=knows_kaggle,
+        read_file=read_kaggle,
     ),
 )

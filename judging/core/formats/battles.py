@@ -27,8 +27,12 @@ WINNERS: Final[Mapping[str, Verdict]] = {
     "model_b": Verdict.B,
     "tie": Verdict.TIE,
     "tie (bothbad)": Verdict.TIE,
+    "both_bad": Verdict.TIE,
+    "bothbad": Verdict.TIE,
     "tie (inconsistent)": Verdict.TIE,
 }
+BOTH_BAD: Final = frozenset({"tie (bothbad)", "both_bad", "bothbad"})
+"""The words of a tie in which neither response is good."""
 _COLUMNS: Final = ("model_a", "model_b", "winner")
 _DELIMITERS: Final = (",", ";", "\t")
 _LINES: Final = 1 << 16

@@ -3,11 +3,15 @@
 A row has `input`, `output_1`, `output_2` and `label` (1 or 2), and here also `subset`, `index` and
 `judges`: {name: [{"swap = False": {completion, winner}, "swap = True": {…}}]}. A winner is given in
 the pair's own coordinates, whichever output was shown first; null is a reply without a verdict.
+LLMBar's own file of one judge (`evaluators/MODEL/PROMPT/result.json`) has that list as `results`;
+its judge is named by these folders, or by the file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from annotation.core.choices import Order, Verdict
@@ -15,8 +19,10 @@ from annotation.core.formats.fields import SCENARIO_CHARS, Fields, number_of
 from annotation.core.formats.format import Format
 from annotation.core.formats.records import (
     ComparisonRecord,
+    DatasetRecord,
     GoldRecord,
     ResponseRecord,
+    Row,
     SessionRecord,
     TurnRecord,
     content_key,
@@ -30,7 +36,10 @@ SCENARIO: Final = "llmbar"
 
 _WINNERS: Final = {1: Verdict.A, 2: Verdict.B}
 _ORDERS: Final = {"swap = False": Order.ORIGINAL, "swap = True": Order.SWAPPED}
-_KNOWN: Final = ("subset", "input", "output_1", "output_2", "label", "judges")
+_RESULTS: Final = "results"
+_BY_FILE: Final = ""
+"""The judge of `results`, until the name of the file is known."""
+_KNOWN: Final = ("subset", "input", "output_1", "output_2", "label", "judges", _RESULTS)
 
 
 def looks_like(row: object) -> bool:
@@ -67,6 +76,8 @@ def _comparison_key(fields: Fields, scenario: str, content: tuple[str, ...]) -> 
 
 
 def _verdicts(fields: Fields, comparison: str) -> Iterator[VerdictRecord]:
+    if fields.has(_RESULTS):
+        yield from _of_judge(fields, _RESULTS, _BY_FILE, comparison)
     judges = Fields(fields.mapping("judges"), fields.notes, fields.at("judges"))
     for judge in judges.data:
         if not 0 < len(judge) <= JUDGE_CHARS:
@@ -76,18 +87,40 @@ def _verdicts(fields: Fields, comparison: str) -> Iterator[VerdictRecord]:
                 judge,
                 longest=JUDGE_CHARS,
             )
-        tries = judges.items(judge)
-        if len(tries) != 1:
-            judges.fault(judge, gettext_noop("Expected one pair of replies"), len(tries))
-        for given in tries:
-            for swap, order in _ORDERS.items():
-                if not given.has(swap):
-                    given.fault(swap, gettext_noop("Missing"))
-                    continue
-                said = Fields(given.mapping(swap), given.notes, given.at(swap))
-                yield VerdictRecord(
-                    judge, 0, comparison, order, _winner(said), raw=_completion(said)
-                )
+        yield from _of_judge(judges, judge, judge, comparison)
+
+
+def _of_judge(holder: Fields, name: str, judge: str, comparison: str) -> Iterator[VerdictRecord]:
+    """The verdicts of one judge in both orders, which a field holds."""
+    tries = holder.items(name)
+    if len(tries) != 1:
+        holder.fault(name, gettext_noop("Expected one pair of replies"), len(tries))
+    for given in tries:
+        for swap, order in _ORDERS.items():
+            if not given.has(swap):
+                given.fault(swap, gettext_noop("Missing"))
+                continue
+            said = Fields(given.mapping(swap), given.notes, given.at(swap))
+            yield VerdictRecord(judge, 0, comparison, order, _winner(said), raw=_completion(said))
+
+
+def named_by_file(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows of a file; a judge without a name has that of the file or its folders."""
+    folders = path.parts[-4:-1]
+    name = Path(path.name.removesuffix(".gz")).stem
+    if len(folders) == 3 and folders[0].lower() == "evaluators":
+        name = " ".join(folders[1:])
+    for row in rows:
+        yield replace(row, record=_named(row.record, name[:JUDGE_CHARS]))
+
+
+def _named(
+    record: SessionRecord | DatasetRecord | None, name: str
+) -> SessionRecord | DatasetRecord | None:
+    if not isinstance(record, RecordedSession):
+        return record
+    verdicts = (replace(each, judge=each.judge or name) for each in record.verdicts)
+    return replace(record, verdicts=tuple(verdicts))
 
 
 def _winner(said: Fields) -> Verdict | None:
@@ -119,5 +152,6 @@ FORMATS: Final = (
         ),
         looks_like=looks_like,
         parse=parse,
+        checked=named_by_file,
     ),
 )

@@ -162,3 +162,11 @@ def test_a_row_with_a_fault_keeps_it_and_no_rows_are_no_references(tmp_path):
     assert row.record is None
     assert row.faults
     assert list(refuse_references(tmp_path / "reference_answer", iter(()))) == []
+
+
+def test_an_answer_that_could_not_be_had_is_not_available():
+    told = {"question_id": 81, "model_id": "m", "choices": [{"turns": ["Hi.", "$ERROR$"]}]}
+    assert [turn.responses[0].text for turn in record_of(told, parse_answers).turns] == [
+        "Hi.",
+        None,
+    ]

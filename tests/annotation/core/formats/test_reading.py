@@ -74,11 +74,10 @@ def test_an_array_of_arrays_is_one_array(tmp_path, text):
 def test_a_bad_line_does_not_hide_the_next(tmp_path):
     found = rows_of(tmp_path, b'{"a": tru}\n{"a": 2}\n{"a": NaN}\n' + b"[" * 100_000 + b"\n3\n")
     assert [row.line for row in found] == [1, 2, 3, 4, 5]
-    assert [row.value for row in found if row.fault is None] == [{"a": 2}, 3]
+    assert [row.value for row in found if row.fault is None] == [{"a": 2}, {"a": None}, 3]
     reasons = [row.fault.reason for row in found if row.fault]
     assert reasons[0].startswith("Not JSON: Expecting value")
-    assert "NaN is not a JSON value" in reasons[1]
-    assert reasons[2] == "Nested too deeply"
+    assert reasons[1] == "Nested too deeply"
 
 
 @pytest.mark.parametrize(
@@ -104,13 +103,13 @@ def test_a_bad_item_is_a_fault(tmp_path, text, good, reason):
 
 
 @pytest.mark.parametrize("array", [True, False])
-def test_endless_nesting_and_numbers_are_faults(tmp_path, array):
+def test_endless_nesting_is_a_fault_and_an_endless_number_null(tmp_path, array):
     deep = "[" * 60 + "1" + "]" * 60
     rows = [f'{{"a": {deep}}}', '{"a": 1e999}', f'{{"a": {deep[15:-15]}, "b": 1.5}}']
     text = f"[{', '.join(rows)}]" if array else "\n".join(rows)
     first, second, third = rows_of(tmp_path, text.encode())
     assert "Nested too deeply" in str(first.fault)
-    assert "1e999 is too large a number" in str(second.fault)
+    assert (second.fault, second.value) == (None, {"a": None})
     assert third.fault is None
 
 

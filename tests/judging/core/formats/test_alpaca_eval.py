@@ -108,3 +108,10 @@ def test_an_output_is_a_response_in_the_session_of_its_annotations():
     assert faults_of({**told, "generator": ""}, parse_output) == [
         ("generator", "Must not be empty")
     ]
+
+
+@pytest.mark.parametrize("output", [None, "$ERROR$"])
+def test_an_output_that_was_not_given_is_not_available(output):
+    told = {"instruction": "Sort.", "output": output, "generator": "m"}
+    assert record_of(told, parse_output).turns[0].responses[0].text is None
+    assert record_of(row(output_1=output), parse).turns[0].responses[0].text is None

@@ -34,6 +34,7 @@ def battles(table):
         ("model_b", Verdict.B),
         ("tie", Verdict.TIE),
         ("tie (bothbad)", Verdict.TIE),
+        ("both_bad", Verdict.TIE),
         ("tie (inconsistent)", Verdict.TIE),
     ],
 )

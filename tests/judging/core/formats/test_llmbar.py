@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from annotation.core.choices import JudgmentStatus, Order, Verdict
-from judging.core.formats.llmbar import looks_like, parse
+from annotation.core.formats.fields import parsed
+from annotation.core.formats.records import Row
+from judging.core.formats.llmbar import looks_like, named_by_file, parse
 from tests.annotation.core.formats.rows import faults_of, record_of
 
 
@@ -66,6 +70,24 @@ def test_without_judges_it_is_a_benchmark_with_gold():
     assert "/" not in session.turns[0].comparisons[0].key
 
 
+@pytest.mark.parametrize(
+    ("file", "judge"),
+    [
+        ("evaluators/GPT-4/Vanilla/result.json", "GPT-4 Vanilla"),
+        ("gpt-4.1 CoT.json.gz", "gpt-4.1 CoT"),
+    ],
+)
+def test_the_judge_of_llmbars_own_file_is_named_by_where_it_is(file, judge):
+    told = [parsed(1, row(judges=..., results=replies("1", None)), parse), parsed(2, row(), parse)]
+    own, other, none = named_by_file(Path(file), iter([*told, Row(3, None)]))
+    assert none.record is None
+    assert [(each.judge, each.order, each.verdict) for each in own.record.verdicts] == [
+        (judge, Order.ORIGINAL, Verdict.A),
+        (judge, Order.SWAPPED, None),
+    ]
+    assert {each.judge for each in other.record.verdicts} == {"GPT-4", "Falcon"}
+
+
 def test_equal_outputs_are_told_apart():
     responses = record_of(row(output_2="1 2 3"), parse).turns[0].responses
     assert [one.variant for one in responses] == ["", "B"]
@@ -95,6 +117,7 @@ def test_a_completion_is_a_text_or_a_list(completion, raw):
         ),
         ({"judges": {"": replies()}}, ("judges", "Must have 1 to 80 characters")),
         ({"judges": [1]}, ("judges", "Expected an object")),
+        ({"results": []}, ("results", "Expected one pair of replies")),
     ],
 )
 def test_what_cannot_be_understood_is_a_fault(changes, fault):

@@ -53,6 +53,7 @@ class ModelEndpointAdmin(DeletedOnPages):
                     "temperature",
                     "max_tokens",
                     "extra_sampling",
+                    "extra_headers",
                     "context_tokens",
                     "timeout_seconds",
                     "concurrency",
@@ -83,6 +84,7 @@ class ModelEndpointAdmin(DeletedOnPages):
                     "found_context_tokens",
                     "found_tokens_per_second",
                     "measured_address",
+                    "lessons_in_words",
                     "has_scores",
                 ),
                 "description": _(
@@ -98,6 +100,7 @@ class ModelEndpointAdmin(DeletedOnPages):
         "found_context_tokens",
         "found_tokens_per_second",
         "measured_address",
+        "lessons_in_words",
     )
     actions = ("check_capabilities",)
 
@@ -105,6 +108,11 @@ class ModelEndpointAdmin(DeletedOnPages):
     def returns_letters(self, row: ModelEndpoint) -> bool | None:
         """As known for its base URL and model of now."""
         return row.can("logprobs")
+
+    @admin.display(description=_("Learned from its answers"))
+    def lessons_in_words(self, row: ModelEndpoint) -> str:
+        """What its refusals taught."""
+        return " ".join(row.lessons) or "–"
 
     @admin.action(description=_("Check capabilities"), permissions=["change"])
     def check_capabilities(self, request: HttpRequest, chosen: QuerySet[ModelEndpoint]) -> None:

@@ -20,7 +20,7 @@ from hypothesis import settings
 from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
 from judging.llm import client
-from judging.llm.transport import Patience
+from judging.llm.pacing import Patience
 from judging.services import batches, learned
 from tests.factory import count_anew
 from tests.migrated import copy_migrated, create_migrated, drop, remove

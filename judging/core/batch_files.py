@@ -13,6 +13,9 @@ from typing import Any, Final
 
 from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, Reply, read_completion
+from judging.core.failed_replies import counts_tokens, problem_within
+from judging.core.manners import PLAIN, Manners
+from judging.core.problems import Problem, read_problem
 
 URL: Final = "/v1/chat/completions"
 _OK: Final = 200
@@ -31,12 +34,16 @@ class LineFault:
 
 @dataclass(frozen=True, slots=True)
 class BatchFailure:
-    """A request that the provider did not answer: its status, and what it said."""
+    """A request that the provider did not answer: its status, and what it said.
+
+    `status` is 0 if the file states none, and 200 for a failure within a success, of which `billed`
+    says whether it cost tokens.
+    """
 
     key: str
     status: int
-    message: str
-    kind: str = ""
+    problem: Problem
+    billed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +54,13 @@ class BatchReplies:
     failures: Mapping[str, BatchFailure]
 
 
-def request_line(request: ChatRequest) -> str:
-    """One request, without the line's end."""
+def request_line(request: ChatRequest, manners: Manners = PLAIN) -> str:
+    """One request in an endpoint's manner, without the line's end."""
     line = {
         "custom_id": request.key(),
         "method": "POST",
         "url": URL,
-        "body": request.body(),
+        "body": manners.whole(request.body()),
     }
     return json.dumps(line, ensure_ascii=False)
 
@@ -115,7 +122,7 @@ def _read_line(line: str, awaited: Collection[str]) -> Reply | BatchFailure:
     if isinstance(response, dict):
         return _reply(key, response)
     if isinstance(problem, dict):
-        return _failure(key, 0, problem)
+        return BatchFailure(key, 0, read_problem(problem) or Problem())
     raise _FaultError(f"no response and no error for {key}")
 
 
@@ -123,16 +130,10 @@ def _reply(key: str, response: Mapping[str, Any]) -> Reply | BatchFailure:
     status, body = response.get("status_code"), response.get("body")
     if type(status) is not int:
         raise _FaultError(f"the response to {key} has no status_code")
-    if status != _OK:
-        problem = body.get("error", body) if isinstance(body, dict) else {"message": body}
-        return _failure(key, status, problem if isinstance(problem, dict) else {"message": problem})
+    problem = read_problem(body) or Problem() if status != _OK else problem_within(body)
+    if problem is not None:
+        return BatchFailure(key, status, problem, billed=counts_tokens(body))
     try:
         return read_completion(key, body, latency_ms=0)
     except Refused as error:
         raise _FaultError(f"the response to {key} is not a chat completion") from error
-
-
-def _failure(key: str, status: int, problem: Mapping[str, Any]) -> BatchFailure:
-    return BatchFailure(
-        key, status, str(problem.get("message") or ""), str(problem.get("code") or "")
-    )

@@ -28,6 +28,10 @@ class CompletionPieces:
     def __init__(self) -> None:
         self._content: list[str] = []
         self._reasoning: list[str] = []
+        self._refusal: list[str] = []
+        self._tokens: list[object] = []
+        self._others: dict[str, object] = {}
+        self._choice: dict[str, object] = {}
         self._usage: object = None
         self._finish_reason = ""
         self._seen = False
@@ -35,26 +39,29 @@ class CompletionPieces:
 
     def add(self, event: object) -> bool:
         """Takes an event; whether the text grew."""
-        fields = event if isinstance(event, Mapping) else {}
+        fields = _mapping(event)
         if fields.get("usage"):
             self._usage = fields["usage"]
-        choices = fields.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        if not isinstance(choice, Mapping):
+        choice = _mapping(_first(fields.get("choices")))
+        if not choice:
             return False
         self._seen = True
         if reason := _text(choice.get("finish_reason")):
             self._finish_reason = reason
             self.ended = True
-        delta = choice.get("delta")
-        return self._add_delta(delta) if isinstance(delta, Mapping) else False
+        tokens = _mapping(choice.get("logprobs")).get("content")
+        self._tokens += tokens if isinstance(tokens, list) else []
+        self._choice |= {name: choice[name] for name in _TELLING_WHY if choice.get(name)}
+        return self._add_delta(_mapping(choice.get("delta")) or _mapping(choice.get("message")))
 
     def _add_delta(self, delta: Mapping[str, object]) -> bool:
         apart = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(apart, str):
             self._reasoning.append(apart)
-        content = delta.get("content")
-        if not isinstance(content, str) or not content:
+        self._refusal.append(_text(delta.get("refusal")))
+        self._others |= {name: delta[name] for name in _CALLS if delta.get(name)}
+        content = _content(delta.get("content"))
+        if not content:
             return False
         self._content.append(content)
         return True
@@ -68,11 +75,20 @@ class CompletionPieces:
         """The JSON of the same completion as if it had not been streamed; {} before any piece."""
         if not self._seen:
             return {}
-        message = {"content": self.content, "reasoning_content": "".join(self._reasoning)}
-        return {
-            "choices": [{"message": message, "finish_reason": self._finish_reason}],
-            "usage": self._usage,
+        message = {
+            "content": self.content,
+            "reasoning_content": "".join(self._reasoning),
+            "refusal": "".join(self._refusal),
+            **self._others,
         }
+        choice = {"message": message, "finish_reason": self._finish_reason, **self._choice}
+        if self._tokens:
+            choice["logprobs"] = {"content": self._tokens}
+        return {"choices": [choice], "usage": self._usage}
+
+
+_TELLING_WHY: Final = ("error", "content_filter_results")
+_CALLS: Final = ("tool_calls", "function_call")
 
 
 _THINKING_END: Final = "</think>"
@@ -230,7 +246,18 @@ class Reply:
     @property
     def is_cut(self) -> bool:
         """Whether the reply was cut at its largest number of tokens."""
-        return self.finish_reason.lower() in {"length", "max_tokens"}
+        return self.finish_reason.lower() in _CUT_REASONS
+
+
+_CUT_REASONS: Final = frozenset(
+    {
+        "length",
+        "max_tokens",
+        "max_output_tokens",
+        "model_length",
+        "model_context_window_exceeded",
+    }
+)
 
 
 def read_completion(key: str, data: object, *, latency_ms: int) -> Reply:
@@ -317,6 +344,9 @@ _MOST_TOKENS: Final = 2**31 - 1
 
 
 def _count(value: object) -> int | None:
+    """A count of an endpoint's JSON; None if it is none, or if no column holds it."""
+    if isinstance(value, float) and value.is_integer():  # also false of infinities and NaN
+        value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         return None
     return value if 0 <= value <= _MOST_TOKENS else None
@@ -348,13 +378,18 @@ def _token_bytes(entry: Mapping[str, object]) -> bytes:
     return _text(entry.get("token")).encode(errors="surrogatepass")
 
 
+_LOGPROBS: Final = (-10_000.0, 1.0)
+"""What can be one, with room for rounding; servers write -9999 for one that they left out."""
+
+
 def _alternatives(entry: Mapping[str, object]) -> tuple[TokenLogprob, ...]:
     top = entry.get("top_logprobs")
     found: list[TokenLogprob] = []
+    least, most = _LOGPROBS
     for alternative in top if isinstance(top, list) else []:
         token = _mapping(alternative).get("token")
         logprob = finite_number(_mapping(alternative).get("logprob"))
-        if isinstance(token, str) and logprob is not None:
+        if isinstance(token, str) and logprob is not None and least <= logprob <= most:
             found.append(TokenLogprob(storable(token), logprob))
     return tuple(found)
 

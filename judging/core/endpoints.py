@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
-from typing import Final
+from typing import Final, cast
 from urllib.parse import SplitResult, urlsplit
 
-from annotation.core.conversations import Message, Speaker
+from annotation.core.conversations import Message
 from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, JsonSchema, Sampling, checked_extra
+from judging.core.manners import PLAIN, Manners, without_system
 from judging.core.money import Prices, estimate_tokens
 from judging.core.rules import LEARNED
 from judging.core.satisfaction_baselines import NEAREST_NAMES, Baseline
@@ -30,6 +31,54 @@ def may_hold_key(variable: str, *, listed: Collection[str]) -> bool:
     if variable in SITE_SECRETS:
         return False
     return not variable or variable.startswith(KEY_PREFIX) or variable in listed
+
+
+_HEADER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+_MOST_HEADERS: Final = 20
+OWN_HEADERS: Final = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "connection",
+        "cookie",
+        "expect",
+        "forwarded",
+        "host",
+        "keep-alive",
+        "origin",
+        "referer",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "user-agent",
+        "via",
+    }
+)
+"""Headers of the connection itself, and of who calls."""
+_OWN_STARTS: Final = ("content-", "proxy-", "sec-", "x-forwarded-")
+
+
+def checked_headers(value: object) -> Mapping[str, str]:
+    """Further headers of a request with the names of their variables, if they are usable.
+
+    Raises:
+        Refused: they are not.
+    """
+    pairs = value.items() if isinstance(value, Mapping) else None
+    if pairs is None or len(pairs) > _MOST_HEADERS:
+        raise Refused("llm:bad-headers", "extra headers must be an object of at most 20 names")
+    for name, variable in pairs:
+        lower = str(name).lower()
+        is_own = lower in OWN_HEADERS or lower.startswith(_OWN_STARTS)
+        if is_own or not _HEADER.fullmatch(str(name)):
+            raise Refused("llm:bad-headers", f"the header {name!r} cannot be set")
+        if not isinstance(variable, str) or not _NAMED.fullmatch(variable):
+            message = f"the header {name!r} needs the name of an environment variable"
+            raise Refused("llm:bad-headers", message)
+    if len({str(name).lower() for name, _variable in pairs}) < len(pairs):
+        raise Refused("llm:bad-headers", "a header stands there twice")
+    return cast("Mapping[str, str]", value)
 
 
 _NAMED: Final = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -142,11 +191,14 @@ class Endpoint:
     among `listed_variables`, so that no other secret can be sent. `requests_per_minute` and
     `tokens_per_minute` pace the calls; None leaves them to the endpoint. Without a system role the
     system's text goes to the head of the first user message. One that `has_scores` is no chat:
-    its base URL is the address that scores a response (core.score_api).
+    its base URL is the address that scores a response (core.score_api). `headers` are further
+    ones, each with the NAME of the variable that holds its value. `manners` are what its refusals
+    taught of how it wants to be asked.
 
     Raises:
         Refused: the base URL is not plain http(s), or carries a user or password; the further
-            fields of its sampling cannot be sent; the key's variable may not be sent anywhere.
+            fields of its sampling or its headers cannot be sent; a variable may not be sent
+            anywhere.
     """
 
     name: str
@@ -164,6 +216,8 @@ class Endpoint:
     has_system_role: bool = True
     has_scores: bool = False
     prices: Prices = field(default_factory=Prices)
+    manners: Manners = PLAIN
+    headers: Mapping[str, str] = field(default_factory=dict)
     listed_variables: Collection[str] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -176,12 +230,14 @@ class Endpoint:
             raise Refused(
                 "llm:bad-endpoint", "the base URL must not carry a user name or a password"
             )
-        if not may_hold_key(self.key_variable, listed=self.listed_variables):
-            raise Refused(
-                "llm:key-variable",
-                f"{self.key_variable} cannot hold a key: its name must begin with LLM_ or be "
-                "listed in LLM_KEY_VARIABLES",
-            )
+        checked_headers(self.headers)
+        for variable in (self.key_variable, *self.headers.values()):
+            if not may_hold_key(variable, listed=self.listed_variables):
+                raise Refused(
+                    "llm:key-variable",
+                    f"{variable} cannot hold a key: its name must begin with LLM_ or be "
+                    "listed in LLM_KEY_VARIABLES",
+                )
 
     @property
     def is_local(self) -> bool:
@@ -227,28 +283,13 @@ class Endpoint:
         return asked + self.sampling.max_tokens * times_longer <= self.context_tokens
 
 
-def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The same conversation for a model without a system role.
-
-    What the system said stands, in its order, before the first user message; where no user speaks
-    it becomes the first one.
-    """
-    said = "\n\n".join(message.text for message in messages if message.role is Speaker.SYSTEM)
-    rest = [message for message in messages if message.role is not Speaker.SYSTEM]
-    if not said:
-        return tuple(rest)
-    for place, message in enumerate(rest):
-        if message.role is Speaker.USER:
-            rest[place] = Message(Speaker.USER, f"{said}\n\n{message.text}")
-            return tuple(rest)
-    return (Message(Speaker.USER, said), *rest)
-
-
 _LISTED: Final = ("max_model_len", "context_length", "context_window")
 _OF_LLAMA: Final = ("n_ctx", "n_ctx_train")
 _NO_CONTEXT: Final = 2**31
 _SAID: Final = re.compile(
-    r"(?:maximum context length is|available context size \(|n_ctx:?) ?(\d[\d,]*)", re.IGNORECASE
+    r"(?:maximum context length(?: is|:)|available context size \(|n_ctx:?|model token limit:"
+    r"|too large for model with|maximum number of tokens allowed \() ?(\d[\d,]*)",
+    re.IGNORECASE,
 )
 
 

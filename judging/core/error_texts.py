@@ -48,8 +48,27 @@ ERROR_TEXTS: Final[dict[str, str]] = {
         "The account behind the API key has no credit left. Top it up, then retry."
     ),
     "llm:bad-request": gettext_noop(
-        "The endpoint rejected the request, often because the prompt is too long. Check its "
-        "context window and its error message."
+        "The endpoint rejected the request. See what it said; the endpoint's extra request fields "
+        "can add or leave out a field."
+    ),
+    "llm:over-context": gettext_noop(
+        "The request is longer than the model's context. Lower the endpoint's context window "
+        "(LLM_CONTEXT_TOKENS), so that conversations are shortened, then retry."
+    ),
+    "llm:content-filter": gettext_noop(
+        "The endpoint's content filter stopped the request or its reply. Retry, or use an endpoint "
+        "with another filter for these texts."
+    ),
+    "llm:refusal": gettext_noop(
+        "The model refused to answer. Read why; if this happens often, try another model."
+    ),
+    "llm:tool-call": gettext_noop(
+        "The model called a tool instead of answering. Turn tools off at the endpoint, or try "
+        "another model."
+    ),
+    "llm:bad-headers": gettext_noop(
+        "The endpoint's extra headers are not valid. Use names of headers with names of "
+        "environment variables."
     ),
     "llm:bad-endpoint": gettext_noop(
         "The endpoint's base URL is not valid. Use an http or https address without a password."

@@ -75,7 +75,7 @@ class StageProgress:
     """The rows of one stage by status, and those without an answer by error code.
 
     `failed` are rows whose call failed, `withdrawn` those for which none was made, because their
-    rating or text was withdrawn.
+    rating or text was withdrawn. `said` is what endpoints said of failed calls, by error code.
     """
 
     stage: StageName
@@ -85,6 +85,7 @@ class StageProgress:
     failed: int
     errors: tuple[tuple[str, int], ...]
     withdrawn: int = 0
+    said: tuple[tuple[str, str], ...] = ()
 
     @property
     def total(self) -> int:
@@ -187,6 +188,11 @@ class RunProgress:
                 counts[code] = counts.get(code, 0) + count
         return tuple(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 
+    @property
+    def said(self) -> dict[str, str]:
+        """What endpoints said of failed calls, by error code."""
+        return dict(said for stage in self.stages for said in stage.said)
+
 
 def sum_of_costs(found: Iterable[tuple[int, float | None]]) -> float | None:
     """What runs cost together, from the calls and told cost of each; None where any is unknown."""
@@ -228,7 +234,10 @@ class DistilledScenario:
 
 @dataclass(frozen=True, slots=True)
 class JudgedTotals:
-    """Judgments of a test run by outcome, and the replies it paid for, second tries among them."""
+    """Judgments of a test run by outcome, and the replies it paid for, second tries among them.
+
+    `said` is what the endpoint said of failed calls, by error code.
+    """
 
     judged: int
     failed: int
@@ -237,6 +246,7 @@ class JudgedTotals:
     errors: tuple[tuple[str, int], ...]
     cost: float | None = None
     second_tries: int = 0
+    said: Mapping[str, str] = field(default_factory=dict)
 
 
 Winners = tuple[tuple[int, Verdict], ...]

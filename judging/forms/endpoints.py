@@ -38,10 +38,13 @@ LIMITS: Final = (
     "requests_per_minute",
     "tokens_per_minute",
     "extra_sampling",
+    "extra_headers",
 )
 ABLE: Final = ("has_logprobs", "has_json_schema", "has_system_role", "has_scores")
 _SET_BY_VARIABLES: Final = ("base_url", "model", "key_variable", "timeout_seconds", "concurrency")
-_TEXTS: Final = ("name", "base_url", "model", "key_variable", "extra_sampling")
+_JSON: Final = ("extra_sampling", "extra_headers")
+_TEXTS: Final = ("name", "base_url", "model", "key_variable", *_JSON)
+_VALUE: Final = re.compile(r'"([^"]*)"\s*[,}]')
 _IS_KEY: Final = _(
     "This looks like the API key itself, so it was not saved. Set the key as an environment "
     "variable on the server, such as LLM_OPENAI_KEY, and enter that name as the variable. If "
@@ -69,9 +72,10 @@ class EndpointForm(forms.ModelForm[ModelEndpoint]):
                     data[place] = ""
                     self._keys[name] = _IS_KEY if is_secret else _HAS_QUERY
         super().__init__(data, *args, **kwargs)
-        extra = self.fields.get("extra_sampling")
-        if isinstance(extra, forms.JSONField):
-            extra.decoder = StorableDecoder
+        for name in _JSON:
+            extra = self.fields.get(name)
+            if isinstance(extra, forms.JSONField):
+                extra.decoder = StorableDecoder
 
     def clean_base_url(self) -> str:
         """The address; one that was entered anew is not read on the way to it, nor is the key."""
@@ -87,6 +91,10 @@ class EndpointForm(forms.ModelForm[ModelEndpoint]):
     def clean_extra_sampling(self) -> dict[str, Any]:
         """The object, never NULL: an empty field says that there are no further fields."""
         return self.cleaned_data["extra_sampling"] or {}
+
+    def clean_extra_headers(self) -> dict[str, str]:
+        """The same of headers."""
+        return self.cleaned_data["extra_headers"] or {}
 
     def clean(self) -> dict[str, Any]:
         """Say of each field whose text was dropped what belongs there."""
@@ -183,6 +191,8 @@ def _is_secret(field: str, text: str) -> bool:
     """Whether a text entered in a field must not be kept: a key, or a password in an address."""
     if field == "key_variable":
         return looks_like_key(text.strip())
+    if field == "extra_headers" and any(map(looks_like_key, _VALUE.findall(text))):
+        return True
     if field == "base_url":
         found = re.match(r"\w+://(?P<host>[^/?#]*)", text.strip())
         text = text.strip()[found.end() :] if found else text  # hosts are hashes at times

@@ -21,10 +21,12 @@ from typing import Final, Self
 from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, Reply, read_completion
 from judging.core.endpoints import Endpoint, context_in_error
+from judging.core.manners import Manners
 from judging.core.money import estimate_tokens
 from judging.llm.errors import Breaker, EndpointDownError, LlmCode, LlmError
+from judging.llm.pacing import BudgetHold, Pacer, Patience
 from judging.llm.stores import MemoryReplyStore, ReplyStore, Taken
-from judging.llm.transport import BudgetHold, Pacer, Patience, Transport
+from judging.llm.transport import Transport
 
 CLAIMED_ELSEWHERE_SECONDS: Final = 0.5
 """Between two looks for a reply that somebody else asks for; stores commit about as often."""
@@ -86,7 +88,12 @@ class ChatClient:
         self._breaker = breaker or Breaker(certain=sys.maxsize, likely=sys.maxsize)
         self._rng = rng or random.Random()
         key = environ.get(endpoint.key_variable, "").strip() if endpoint.key_variable else ""
-        self._transport = Transport(endpoint, key=key or None)
+        headers = {
+            name: value
+            for name, variable in endpoint.headers.items()
+            if (value := environ.get(variable, "").strip())
+        }
+        self._transport = Transport(endpoint, key=key or None, headers=headers)
         self._places = asyncio.Semaphore(endpoint.concurrency)
         self._pacer = Pacer(
             requests_per_minute=endpoint.requests_per_minute,
@@ -153,6 +160,11 @@ class ChatClient:
         finally:
             del self._told[key]
             self._sent.discard(key)
+
+    @property
+    def manners(self) -> Manners:
+        """How the endpoint wants to be asked, as far as replies have proved it."""
+        return self._transport.proved
 
     async def listing(self) -> object:
         """The JSON of the endpoint's list of models.
@@ -312,8 +324,7 @@ class ChatClient:
         self._sent.add(key)
         self.counts.calls += 1
         started = time.monotonic()
-        say = self._told.get(key)
-        data = await (self._transport.stream(body, say) if say else self._transport.post(body))
+        data = await self._transport.ask(body, self._told.get(key))
         latency = round((time.monotonic() - started) * 1000)
         try:
             return read_completion(key, data, latency_ms=latency)

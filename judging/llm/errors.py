@@ -2,8 +2,8 @@
 
 LlmError
 permanent, and true of every call: llm:refused-key, llm:unknown-model, llm:quota, llm:no-api
-permanent, this call only:         llm:bad-request, llm:forbidden, llm:no-logprobs,
-llm:too-long, budget:spent
+permanent, this call only:         llm:bad-request, llm:forbidden, llm:no-logprobs, llm:cut,
+llm:too-long, llm:over-context, llm:content-filter, llm:refusal, llm:tool-call, budget:spent
 passing, tried again before:       llm:unavailable, llm:timeout, llm:rate-limited,
 llm:malformed
 """
@@ -16,6 +16,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+from judging.core.causes import cause_of
+from judging.core.problems import Problem, wait_in
 
 
 class LlmCode(StrEnum):
@@ -33,6 +36,11 @@ class LlmCode(StrEnum):
     FORBIDDEN = "llm:forbidden"
     NO_LOGPROBS = "llm:no-logprobs"
     TOO_LONG = "llm:too-long"
+    OVER_CONTEXT = "llm:over-context"
+    CONTENT_FILTER = "llm:content-filter"
+    REFUSAL = "llm:refusal"
+    TOOL_CALL = "llm:tool-call"
+    CUT = "llm:cut"
     BUDGET_SPENT = "budget:spent"
 
 
@@ -44,6 +52,18 @@ ENDPOINT_WIDE: Final = frozenset(
     {LlmCode.REFUSED_KEY, LlmCode.UNKNOWN_MODEL, LlmCode.QUOTA, LlmCode.NO_API}
 )
 """Failures that every further call would meet."""
+
+ONE_CALL: Final = frozenset(
+    {
+        LlmCode.BAD_REQUEST,
+        LlmCode.OVER_CONTEXT,
+        LlmCode.CONTENT_FILTER,
+        LlmCode.REFUSAL,
+        LlmCode.TOOL_CALL,
+        LlmCode.CUT,
+    }
+)
+"""Failures that say nothing of another request."""
 
 _PERMANENT: Final = {
     401: LlmCode.REFUSED_KEY,
@@ -62,6 +82,7 @@ class LlmError(Exception):
     `detail` is what the endpoint said, shortened, without the key. `retry_after` is how many
     seconds it asked to wait. `maybe_billed` says that the endpoint may have worked all the same,
     `unreached` that nobody listened at its address, `gateway` that a proxy answered in its stead.
+    `problem` is all that it said, where it said something.
     """
 
     def __init__(
@@ -73,6 +94,7 @@ class LlmError(Exception):
         maybe_billed: bool = False,
         unreached: bool = False,
         gateway: bool = False,
+        problem: Problem | None = None,
     ) -> None:
         super().__init__(f"{code.value}: {detail}" if detail else code.value)
         self.code = code
@@ -81,6 +103,7 @@ class LlmError(Exception):
         self.maybe_billed = maybe_billed
         self.unreached = unreached
         self.gateway = gateway
+        self.problem = problem
 
     @property
     def permanent(self) -> bool:
@@ -104,25 +127,67 @@ def error_of(refusal: Refusal) -> LlmError:
     408, 425, 429 and every 5xx but 501 and 505 may pass; the rest will not. A 429 that names the
     quota is spent money, not haste. A redirect leads away from what was meant to be the API.
     """
-    if refusal.kind == "insufficient_quota":
-        code = LlmCode.QUOTA
-    elif refusal.status in {408, 504, 524}:
-        code = LlmCode.TIMEOUT
-    elif refusal.status == 429:
-        code = LlmCode.RATE_LIMITED
-    elif refusal.status == 425 or (refusal.status >= 500 and refusal.status not in {501, 505}):
-        code = LlmCode.UNAVAILABLE
-    elif 300 <= refusal.status < 400:
-        code = LlmCode.NO_API
-    else:
-        code = _PERMANENT.get(refusal.status, LlmCode.BAD_REQUEST)
+    problem = Problem(refusal.message, kinds=(refusal.kind,) if refusal.kind else ())
+    return refused(refusal.status, problem, retry_after=refusal.retry_after)
+
+
+def refused(
+    status: int, problem: Problem, *, retry_after: float | None = None, detail: str = ""
+) -> LlmError:
+    """The error of an answer that is no reply.
+
+    Args:
+        status: of the answer, none of a success.
+        problem: what it said.
+        retry_after: seconds that its header asked to wait.
+        detail: what it said, as people may read it; "" for its text.
+    """
+    code = LlmCode(cause_of(problem, status) or _by_status(status))
+    if retry_after is None and code in PASSING:
+        retry_after = problem.wait if problem.wait is not None else wait_in(problem.message)
     return LlmError(
         code,
-        f"HTTP {refusal.status} {refusal.message}".strip(),
-        retry_after=refusal.retry_after,
+        f"HTTP {status} {detail or problem.text}".strip(),
+        retry_after=retry_after,
         maybe_billed=code is LlmCode.TIMEOUT,
-        gateway=refusal.status in _GATEWAY,
+        gateway=status in _GATEWAY and code is LlmCode.UNAVAILABLE,
+        problem=problem,
     )
+
+
+def failed_within(problem: Problem, *, billed: bool, detail: str = "") -> LlmError:
+    """The error of an answer that came with HTTP 200 and tells of a failure.
+
+    Args:
+        problem: what it said.
+        billed: whether it says that it cost tokens.
+        detail: what it said, as people may read it; "" for its text.
+    """
+    cause = cause_of(problem, problem.status)
+    code = LlmCode(cause or _by_status(problem.status or _BAD_GATEWAY))
+    return LlmError(
+        code,
+        f"HTTP {problem.status or _OK} {detail or problem.text}".strip(),
+        retry_after=problem.wait if code in PASSING else None,
+        maybe_billed=billed,
+        gateway=problem.status in _GATEWAY and code is LlmCode.UNAVAILABLE,
+        problem=problem,
+    )
+
+
+_OK, _BAD_GATEWAY = 200, 502
+
+
+def _by_status(status: int) -> LlmCode:
+    if status in {408, 504, 524}:
+        return LlmCode.TIMEOUT
+    if status == 429:
+        return LlmCode.RATE_LIMITED
+    if status == 425 or (status >= 500 and status not in {501, 505}):
+        return LlmCode.UNAVAILABLE
+    if 300 <= status < 400:
+        return LlmCode.NO_API
+    return _PERMANENT.get(status, LlmCode.BAD_REQUEST)
 
 
 _LIKELY: Final = frozenset(

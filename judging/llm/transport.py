@@ -9,25 +9,28 @@ organisation or project from its own environment variables, and says nothing abo
 from __future__ import annotations
 
 import asyncio
-import email.utils
+import contextlib
 import json
-import math
 import os
-import random
+import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import cache
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from judging.core.chat import CompletionPieces
 from judging.core.endpoints import Endpoint
+from judging.core.failed_replies import counts_tokens, problem_within
+from judging.core.manners import Manners, lesson_in
+from judging.core.problems import Problem, read_problem
 from judging.core.score_api import score_as_completion, score_body
+from judging.core.structured import storable
 from judging.llm.answer_size import bounded_to, most_bytes
-from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
+from judging.llm.errors import LlmCode, LlmError, failed_within, refused
+from judging.llm.pacing import parse_retry_after
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response
@@ -74,114 +77,15 @@ def repeating_client() -> type[AsyncOpenAI]:
     return RepeatingClient
 
 
-class BudgetHold(Protocol):
-    """Holds what calls under way may cost. A reply that is stored settles its call."""
-
-    async def take(self, key: str, most: Decimal) -> None:
-        """Hold the money for a call; waits while calls under way may leave some over.
-
-        Raises:
-            LlmError: with `budget:spent`, where the call could pass the budget.
-        """
-        ...
-
-    def give_back(self, key: str) -> None:
-        """The call was not sent, or was refused: it cost nothing."""
-        ...
-
-    def write_off(self, key: str) -> None:
-        """Nobody knows whether the call will be billed: its money stays held."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How often a call is tried and how long between tries.
-
-    Waits double from `first_wait` up to `longest_wait` seconds, each drawn between half and whole
-    so that calls that failed together do not come back together. A `Retry-After` is honoured up
-    to `longest_retry_after`; an endpoint that asks for more is given up on for now. A try that
-    fails `last_start` seconds after the first began is the last one.
-    """
-
-    tries: int = 5
-    first_wait: float = 0.5
-    longest_wait: float = 20.0
-    longest_retry_after: float = 90.0
-    last_start: float = math.inf
-
-    def wait(self, failures: int, *, retry_after: float | None, rng: random.Random) -> float | None:
-        """Seconds until the next try after so many failures (1 or more); None: no more tries."""
-        if failures >= self.tries:
-            return None
-        if retry_after is not None:
-            # A little later than asked, and not all at once.
-            return (
-                retry_after + rng.uniform(0, self.first_wait)
-                if retry_after <= self.longest_retry_after
-                else None
-            )
-        whole: float = min(self.longest_wait, self.first_wait * 2 ** (failures - 1))
-        return rng.uniform(whole / 2, whole)
-
-
-class Pacer:
-    """Spaces calls to so many requests and estimated tokens a minute; may be told to pause."""
-
-    def __init__(
-        self,
-        *,
-        requests_per_minute: int | None,
-        tokens_per_minute: int | None,
-        clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-    ) -> None:
-        self._per_request = 60 / requests_per_minute if requests_per_minute else 0.0
-        self._per_token = 60 / tokens_per_minute if tokens_per_minute else 0.0
-        self._clock = clock
-        self._sleep = sleep
-        self._next = -math.inf
-        self._resume = -math.inf
-
-    @property
-    def counts_tokens(self) -> bool:
-        """Whether tokens matter, so that nobody counts them for nothing."""
-        return self._per_token > 0
-
-    def pause(self, seconds: float) -> None:
-        """Let no call start for so long: the endpoint said that it is asked too much."""
-        self._resume = max(self._resume, self._clock() + seconds)
-
-    async def turn(self, tokens: int) -> None:
-        """Wait for the turn of a call of about so many tokens."""
-        now = self._clock()
-        mine = max(now, self._next)
-        self._next = mine + max(self._per_request, tokens * self._per_token)
-        while (wait := max(mine, self._resume) - self._clock()) > 0:
-            await self._sleep(wait)
-
-
 def deadline(seconds: float) -> AbstractAsyncContextManager[object]:
     """Raises TimeoutError if the block takes longer; tests replace it."""
     return asyncio.timeout(seconds)
 
 
-def parse_retry_after(value: str | None, *, now: float) -> float | None:
-    """Seconds in a `Retry-After` header: a number, or a date against `now` (POSIX seconds)."""
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - now
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
-
-
 DETAIL_LENGTH: Final = 300
 _CONNECT_SECONDS: Final = 15.0
+_MOST_LESSONS: Final = 8
+_SHORTEST_SECRET: Final = 6
 _UNSAID: Final = (
     "OpenAI-Organization",
     "OpenAI-Project",
@@ -200,22 +104,50 @@ _UNSAID: Final = (
 class Transport:
     """An open connection pool to one endpoint. `key` is None where none is set."""
 
-    def __init__(self, endpoint: Endpoint, *, key: str | None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, key: str | None, headers: Mapping[str, str] | None = None
+    ) -> None:
         self._endpoint = endpoint
         self._key = key
+        self._headers = headers or {}
         self._client: AsyncOpenAI | None = None
         self._options: RequestOptions = {}
-        self._limit_name = "max_tokens"
+        self.manners = endpoint.manners
+        self.proved = endpoint.manners
 
-    async def post(self, body: Mapping[str, object]) -> object:
+    async def ask(
+        self, body: Mapping[str, object], say: Callable[[str], None] | None = None
+    ) -> object:
         """The JSON of the endpoint's answer to a chat completion.
 
+        Where a refusal names what was sent, it is asked again in the manner that it takes, and so
+        are all later calls (`manners`); those are `proved` under which a reply came.
+
+        Args:
+            body: as `ChatRequest.body` gives it.
+            say: told all of the message so far whenever it grew, with any reasoning in it; the
+                time-out is then between two pieces.
+
         Raises:
-            LlmError: the try failed.
+            LlmError: the try failed, or the reply broke off.
         """
-        async with self._asked(body) as response:
-            answer = self._json(response.content)
-        return score_as_completion(answer) if self._endpoint.has_scores else answer
+        tried: list[Manners] = []
+        while True:
+            manners = self.manners
+            tried.append(manners)
+            sent = manners.wire(body, told=say is not None)
+            try:
+                answer = await self._exchange(sent, say)
+            except LlmError as error:
+                lesson = {} if error.problem is None else _lesson(error, sent)
+                if not lesson:
+                    raise
+                self.manners = replace(self.manners, **lesson)
+                if self.manners in tried or len(tried) > _MOST_LESSONS:
+                    raise
+            else:
+                self.proved = manners
+                return answer
 
     async def listing(self) -> object:
         """The JSON of the endpoint's list of models, which lies beside its chats.
@@ -230,73 +162,105 @@ class Transport:
         asked = client.get(address, cast_to=Response, options=self._options)
         return self._json((await self._answered(asked)).content)
 
-    async def stream(self, body: Mapping[str, object], say: Callable[[str], None]) -> object:
-        """The same of a reply that is told while it comes; the time-out is between two pieces.
-
-        Raises:
-            LlmError: the try failed, or the reply broke off.
-        """
-        wanted = {**body, "stream": True, "stream_options": {"include_usage": True}}
-        from httpx2 import HTTPError
-
-        async with self._asked(wanted, stream=True) as response:
-            try:
-                if "event-stream" in response.headers.get("content-type", ""):
-                    return await self._pieces(response, say)
-                return self._json(await response.aread())  # it does not stream, but it answered
-            except TimeoutError as error:
-                raise _timed_out(self._endpoint.timeout_seconds) from error
-            except HTTPError as error:
-                raise _broken_off(_said(_first_cause(error))) from error
-
     async def aclose(self) -> None:
         """Close the connections."""
         if self._client is not None:
             await self._client.close()
 
-    @asynccontextmanager
-    async def _asked(
-        self, body: Mapping[str, object], *, stream: bool = False
-    ) -> AsyncIterator[Response]:
-        """The endpoint's answer, for the length of a block in which it may be read."""
+    async def _exchange(
+        self, sent: Mapping[str, object], say: Callable[[str], None] | None
+    ) -> object:
+        streams = bool(sent.get("stream"))
+        response = await self._post(sent, stream=streams)
         try:
-            response = await self._post(body, stream=stream)
-        except LlmError as error:
-            # Newer OpenAI models know the limit by another name, and say so.
-            renamed = "max_completion_tokens"
-            if renamed not in error.detail or self._limit_name == renamed:
-                raise
-            self._limit_name = renamed
-            response = await self._post(body, stream=stream)
-        try:
-            yield response
+            if streams:
+                answer = await self._streamed(response, say or _nothing)
+            elif "event-stream" in response.headers.get("content-type", ""):
+                answer = self._events(response.content, say or _nothing)
+            else:
+                answer = self._json(response.content)
         finally:
             await response.aclose()
+        if self._endpoint.has_scores:
+            return self._score(answer)
+        self._check(answer)
+        return answer
+
+    def _score(self, answer: object) -> object:
+        score = score_as_completion(answer)
+        if not score["choices"]:
+            self._check(answer)
+        return score
+
+    def _check(self, answer: object) -> None:
+        """Refuse an answer that tells of a failure.
+
+        Raises:
+            LlmError: it does.
+        """
+        problem = problem_within(answer)
+        if problem is not None:
+            detail = self._clean(problem.text)
+            raise failed_within(problem, billed=counts_tokens(answer), detail=detail)
+
+    async def _streamed(self, response: Response, say: Callable[[str], None]) -> object:
+        from httpx2 import HTTPError
+
+        try:
+            if "event-stream" in response.headers.get("content-type", ""):
+                return await self._pieces(response, say)
+            content = await response.aread()  # it does not stream, but it answered
+        except TimeoutError as error:
+            raise _timed_out(self._endpoint.timeout_seconds) from error
+        except HTTPError as error:
+            raise _broken_off(_said(_first_cause(error))) from error
+        return self._json(content)
 
     async def _pieces(self, response: Response, say: Callable[[str], None]) -> object:
         pieces = CompletionPieces()
-        lines = response.aiter_lines()
+        lines = _lines(response)
         while True:
             async with deadline(self._endpoint.timeout_seconds):
                 line = await anext(lines, None)
-            if line is None and not pieces.ended:
-                raise _broken_off("its end is missing")
-            data = line.removeprefix("data:").strip() if line is not None else "[DONE]"
-            if data == "[DONE]":
-                return pieces.completion()
-            if data and line != data and pieces.add(self._json(data.encode())):
-                say(pieces.content)
+            if line is None or self._is_last(line, pieces, say):
+                return _completion(pieces)
+
+    def _events(self, content: bytes, say: Callable[[str], None]) -> object:
+        """A stream that came, unasked, in one piece."""
+        pieces = CompletionPieces()
+        for line in content.split(b"\n"):
+            if self._is_last(line, pieces, say):
+                break
+        return _completion(pieces)
+
+    def _is_last(self, line: bytes, pieces: CompletionPieces, say: Callable[[str], None]) -> bool:
+        """Take a line of a stream; whether it says that it was the last.
+
+        Raises:
+            LlmError: it tells of a failure.
+        """
+        if not line.startswith(b"data:"):  # a comment, the name of an event, or the end of one
+            return False
+        data = line.removeprefix(b"data:").strip()
+        if data == b"[DONE]":
+            pieces.ended = True
+            return True
+        event = self._json(data) if data else None
+        if isinstance(event, dict) and event.get("error"):
+            self._check({"error": event["error"]})
+        if pieces.add(event):
+            say(pieces.content)
+        return False
 
     async def _post(self, body: Mapping[str, object], *, stream: bool) -> Response:
         from httpx2 import Response
 
         client = self.open()
         address = f"{self._endpoint.base_url.rstrip('/')}/chat/completions"
-        sent = {self._limit_name if name == "max_tokens" else name: body[name] for name in body}
         if self._endpoint.has_scores:
-            address, sent = self._endpoint.base_url, score_body(body)
+            address, body = self._endpoint.base_url, score_body(body)
         return await self._answered(
-            client.post(address, cast_to=Response, body=sent, options=self._options, stream=stream)
+            client.post(address, cast_to=Response, body=body, options=self._options, stream=stream)
         )
 
     async def _answered(self, call: Awaitable[Response]) -> Response:
@@ -334,6 +298,8 @@ class Transport:
         headers: dict[str, Any] = {name: Omit() for name in _UNSAID}
         if self._key is None:
             headers["Authorization"] = Omit()
+        for name, value in self._headers.items():
+            headers["Authorization" if name.lower() == "authorization" else name] = value
         seconds = self._endpoint.timeout_seconds
         limits = Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None)
         # The library copies the default of every option that is not given, for each call anew.
@@ -363,45 +329,88 @@ class Transport:
 
     def _json(self, content: bytes) -> object:
         try:
-            data = json.loads(content)
+            return json.loads(content)
         except (ValueError, RecursionError) as error:
             if content.lstrip().startswith(b"<"):
                 raise LlmError(LlmCode.NO_API, "HTTP 200 and a web page") from error
+            with contextlib.suppress(ValueError, RecursionError):
+                # A number of thousands of digits alone makes no answer unreadable.
+                return json.loads(content, parse_int=float)
             raise LlmError(
                 LlmCode.MALFORMED, "the answer is not JSON", maybe_billed=True
             ) from error
-        problem = data.get("error") if isinstance(data, dict) else None
-        if isinstance(problem, dict):  # some gateways report a failure with status 200
-            status = problem.get("code")
-            said = self._clean(_words(problem.get("message")))
-            raise error_of(Refusal(status if isinstance(status, int) else 502, said))
-        return data
 
     def _refused(self, error: APIStatusError) -> LlmError:
-        body = cast("Mapping[str, object]", error.body) if isinstance(error.body, dict) else {}
-        said = _words(body.get("message")) or (error.body if isinstance(error.body, str) else "")
-        if "n_ctx" in body:  # llama.cpp tells beside its words how long a request may be
-            said = f"{said} (n_ctx {_words(body['n_ctx'])})"
-        return error_of(
-            Refusal(
-                status=error.status_code,
-                message=self._clean(said),
-                kind=_words(body.get("code") or body.get("type")),
-                retry_after=parse_retry_after(
-                    error.response.headers.get("retry-after"), now=time.time()
-                ),
-            )
+        problem = _problem_of(error.response)
+        after = error.response.headers.get("retry-after")
+        return refused(
+            error.status_code,
+            problem,
+            retry_after=parse_retry_after(after, now=time.time()),
+            detail=self._clean(problem.text),
         )
 
     def _clean(self, text: str) -> str:
-        """What an endpoint said, on one line, shortened, without the key."""
-        hidden = text.replace(self._key, "***") if self._key else text
-        return " ".join(hidden.split())[:DETAIL_LENGTH]
+        """What an endpoint said, on one line, shortened, without the key or a header's value."""
+        for secret in (self._key or "", *self._headers.values()):
+            if len(secret) >= _SHORTEST_SECRET:  # a gateway's "1" would be found everywhere
+                text = text.replace(secret, "***")
+        return storable(" ".join(text.split()))[:DETAIL_LENGTH]
 
 
-def _words(value: object) -> str:
-    """What an endpoint wrote in a place for a text; "" for a list or an object."""
-    return str(value) if isinstance(value, str | int | float) else ""
+async def _lines(response: Response) -> AsyncGenerator[bytes, None]:
+    """The lines of a stream, at line feeds alone: JSON may hold other ends of lines as they are."""
+    begun: list[bytes] = []
+    async with contextlib.aclosing(response.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            *whole, rest = chunk.split(b"\n")
+            for line in whole:
+                yield b"".join((*begun, line))
+                begun = []
+            begun.append(rest)
+    yield b"".join(begun)
+
+
+def _nothing(_text: str) -> None:
+    """Nobody reads along."""
+
+
+def _completion(pieces: CompletionPieces) -> object:
+    """The completion that a stream held.
+
+    Raises:
+        LlmError: it broke off.
+    """
+    if not pieces.ended:
+        raise _broken_off("its end is missing")
+    return pieces.completion()
+
+
+def _lesson(error: LlmError, sent: Mapping[str, object]) -> dict[str, Any]:
+    """What an error teaches; nothing where its cause is certain."""
+    if error.problem is None or error.code not in _TEACHING:
+        return {}
+    return lesson_in(error.problem, sent)
+
+
+_TEACHING: Final = frozenset(
+    {LlmCode.BAD_REQUEST, LlmCode.FORBIDDEN, LlmCode.UNAVAILABLE, LlmCode.NO_API, LlmCode.CUT}
+)
+_LONGEST_PAGE: Final = 20_000
+_TITLE: Final = re.compile(r"<title[^>]{0,200}>([^<]{1,200})", re.IGNORECASE)
+
+
+def _problem_of(response: Response) -> Problem:
+    """What an answer with the status of a failure said; of a web page its title."""
+    text = response.content[: 4 * _LONGEST_PAGE].decode(errors="replace")[:_LONGEST_PAGE].strip()
+    if text.startswith("<"):
+        title = _TITLE.search(text)
+        return Problem(title[1].strip() if title else "")
+    try:
+        body = json.loads(response.content)
+    except (ValueError, RecursionError):
+        body = text
+    return read_problem(body) or Problem()
 
 
 def _trusted(endpoint: Endpoint) -> SSLContext:

@@ -19,7 +19,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.refusals import Refused
 from judging.core.chat import OWN_FIELDS, checked_extra
-from judging.core.endpoints import RESERVED_NAMES, SITE_SECRETS, may_hold_key
+from judging.core.endpoints import RESERVED_NAMES, SITE_SECRETS, checked_headers, may_hold_key
+from judging.core.manners import PLAIN, Manners, manners_of
 
 
 def validate_extra_sampling(value: object) -> None:
@@ -35,6 +36,27 @@ def validate_extra_sampling(value: object) -> None:
             _("Enter a JSON object without these fields: %(fields)s."),
             params={"fields": ", ".join(OWN_FIELDS)},
         ) from error
+
+
+def validate_extra_headers(value: object) -> None:
+    """Refuse headers that cannot be sent along, and variables not meant to hold a key.
+
+    Raises:
+        ValidationError: it is no JSON object of names of headers and variables, or one is not
+            allowed.
+    """
+    try:
+        pairs = checked_headers(value)
+    except Refused as error:
+        raise ValidationError(
+            _(
+                "Enter a JSON object with names of headers and of environment variables, such as "
+                '{"api-key": "LLM_AZURE_KEY"}. Headers of the connection, such as Host and '
+                "Content-Length, cannot be set."
+            )
+        ) from error
+    for variable in pairs.values():
+        validate_key_variable(variable)
 
 
 def validate_endpoint_name(value: str) -> None:
@@ -74,6 +96,9 @@ class ModelEndpoint(models.Model):
     itself, `found_tokens_per_second` how fast it wrote one short reply; None where it cannot be
     told. They hold for the address `measured_address`: read them by `told_context` and `speed`.
     `context_tokens` is what somebody wants to be used of it: longer conversations are shortened.
+
+    `learned_manners` is what its refusals taught of how it wants to be asked (core.manners), for
+    the address `manners_address`: read it by `manners`.
     """
 
     name = models.SlugField(
@@ -108,6 +133,17 @@ class ModelEndpoint(models.Model):
         help_text=_(
             'A JSON object added to every request, such as {"reasoning_effort": "low"}. Use null '
             'to leave out a field, such as {"temperature": null}.'
+        ),
+    )
+    extra_headers = models.JSONField(
+        _("extra request headers"),
+        default=dict,
+        blank=True,
+        validators=[validate_extra_headers],
+        help_text=_(
+            "A JSON object of header names, each with the name of the environment variable that "
+            'holds its value, such as {"api-key": "LLM_AZURE_KEY"}. The same rules as for the API '
+            "key variable apply."
         ),
     )
     context_tokens = models.PositiveIntegerField(_("context window (tokens)"), default=8192)
@@ -171,6 +207,12 @@ class ModelEndpoint(models.Model):
     measured_address = models.CharField(
         _("measured for"), max_length=520, blank=True, default="", editable=False
     )
+    learned_manners = models.JSONField(
+        _("Learned from its answers"), default=dict, blank=True, editable=False
+    )
+    manners_address = models.CharField(
+        _("learned for"), max_length=520, blank=True, default="", editable=False
+    )
     has_scores = models.BooleanField(
         _("scores responses"),
         default=False,
@@ -206,10 +248,47 @@ class ModelEndpoint(models.Model):
 
     def can(self, ability: str) -> bool | None:
         """Whether it has an ability ("logprobs", "json_schema", "system_role"); None: unknown."""
+        if not self.manners.takes(ability):
+            return False
+        return self.stated(ability)
+
+    def stated(self, ability: str) -> bool | None:
+        """The same without what refusals taught later: requests keep the form they began in."""
         if self.probe_address not in {"", self.address}:
             return None
         known: bool | None = getattr(self, f"has_{ability}")
         return known
+
+    @property
+    def manners(self) -> Manners:
+        """How it wants to be asked."""
+        return manners_of(self.learned_manners) if self.manners_address == self.address else PLAIN
+
+    @property
+    def lessons(self) -> list[str]:
+        """The same in sentences, one for each thing that its refusals taught."""
+        taught = self.manners
+        names = {"most": taught.most_tokens, "least": taught.least_tokens}
+        sentences = {
+            gettext("The longest reply is sent as max_completion_tokens."): (
+                taught.limit_name != PLAIN.limit_name
+            ),
+            gettext("At most %(most)s tokens are asked for.") % names: taught.most_tokens,
+            gettext("At least %(least)s tokens are asked for.") % names: taught.least_tokens,
+            gettext("No temperature is sent, so the model uses its own."): not taught.temperature,
+            gettext("A temperature of 0 is sent as 0.01."): taught.temperature and taught.warm,
+            gettext("No log-probabilities are asked for."): not taught.logprobs,
+            gettext("At most %(n)s alternatives are asked for with each token.")
+            % {"n": taught.most_alternatives}: taught.logprobs and taught.most_alternatives,
+            gettext("No JSON schema is sent."): not taught.json_schema,
+            gettext("System messages are sent at the head of the first user message."): (
+                not taught.system_role
+            ),
+            gettext("Replies are streamed."): taught.streams is True,
+            gettext("Replies are never streamed."): taught.streams is False,
+            gettext("Streams are asked for without token counts."): not taught.stream_options,
+        }
+        return [sentence for sentence, is_learned in sentences.items() if is_learned]
 
     @property
     def abilities(self) -> tuple[tuple[str, bool | None], ...]:
@@ -228,6 +307,7 @@ class ModelEndpoint(models.Model):
             self.has_logprobs = self.has_json_schema = self.has_system_role = None
         for name, known in abilities.items():
             setattr(self, name, known)
+            self.learned_manners.pop(name.removeprefix("has_"), None)
         self.probe_address = self.address
 
     @property

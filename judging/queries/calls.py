@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, TypeVar
+from collections.abc import Iterable
+from typing import Any, TypeAlias, TypeVar
 
-from django.db.models import Model, QuerySet
+from django.db.models import Count, Model, QuerySet
 
+from annotation.core.choices import JudgmentStatus
 from judging.models import (
     GeneratedResponse,
     InducedRubric,
@@ -44,3 +46,22 @@ def key_of(row: Answered) -> str | None:
 def raw_of(row: Answered) -> str:
     """The reply as it came; of a row without a call what computed it, or what failed, said."""
     return row.raw if row.call is None else row.call.reply
+
+
+def words_of(rows: QuerySet[Any], codes: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """What endpoints most often said of failed calls, by error code; one query for each code.
+
+    Args:
+        rows: of one stage; those of units carry no words.
+        codes: the errors among them.
+    """
+    if not hasattr(rows.model, "call"):
+        return ()
+    failed = rows.order_by().filter(status=JudgmentStatus.FAILED, call=None).exclude(raw="")
+    words = []
+    for code in codes:
+        if code.startswith("llm:"):
+            said = failed.filter(error_code=code).values_list("raw")
+            most = said.annotate(count=Count("pk")).order_by("-count", "raw").first()
+            words += [] if most is None else [(code, most[0])]
+    return tuple(words)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -22,13 +22,10 @@ from judging.core.runs import (
     WITHDRAWN,
     AppliedPlan,
     DistilledScenario,
-    JudgedTotals,
     RunProgress,
     StageName,
     StageProgress,
-    sum_of_costs,
 )
-from judging.core.targets import TurnPart
 from judging.llm.errors import PASSING
 from judging.models import (
     Control,
@@ -49,6 +46,7 @@ from judging.models import (
     SatisfactionJudgment,
     UserMemory,
 )
+from judging.queries.calls import words_of
 from judging.queries.configurations import applied_plans, distil_plans
 from judging.queries.preference_sets import stand_in_of
 from judging.queries.satisfaction.labels import rubric_rows
@@ -96,52 +94,6 @@ def applied_scenarios(run: JudgeRun) -> tuple[AppliedPlan, ...]:
     """The scenarios of a run that applied sets, with those; none of another run."""
     applies = run.kind == RunKind.TEST and run.config.get("sets_of")
     return applied_plans(run.config) if applies else ()
-
-
-def judged_totals(run_id: int) -> JudgedTotals:
-    """The judgments of a test run by outcome; grades count by the verdicts that follow."""
-    progress = run_progress(run_id)
-    stages = [stage for stage in progress.stages if stage.stage is not StageName.GRADE]
-    return JudgedTotals(
-        judged=sum(stage.done for stage in stages),
-        failed=sum(stage.failed for stage in stages),
-        unparseable=sum(stage.unparseable for stage in stages),
-        calls=progress.calls,
-        errors=progress.errors,
-        cost=progress.told_cost,
-        second_tries=progress.second_tries,
-    )
-
-
-def scored_totals(run_ids: Collection[int]) -> dict[str, Any]:
-    """The scores of satisfaction runs together, as scripts read them.
-
-    `scored` counts what was asked for and has a score, `parts` everything with a score by what it
-    was to its user; `failed` and `unparseable` count calls without one, `errors` by code with what
-    stood in the way before and what was withdrawn. `cost` is None where a part of it is not known.
-    """
-    rows = SatisfactionJudgment.objects.filter(run__in=run_ids).order_by()
-    by_part: dict[str, int] = {}
-    without: dict[str, int] = defaultdict(int)
-    counted = rows.exclude(error_code__in=WITHDRAWN).values_list("part", "status")
-    for part, status, count in counted.annotate(Count("pk")).order_by("part", "status"):
-        if status == JudgmentStatus.DONE:
-            by_part[part] = count
-        else:
-            without[status] += count
-    progress = [run_progress(run_id) for run_id in run_ids]
-    errors = sum((Counter(dict(one.errors)) for one in progress), Counter[str]())
-    return {
-        "scored": sum(n for part, n in by_part.items() if part != TurnPart.REFERENCE),
-        "failed": without[JudgmentStatus.FAILED],
-        "unparseable": without[JudgmentStatus.UNPARSEABLE],
-        "calls": sum(one.calls for one in progress),
-        "second_tries": sum(one.second_tries for one in progress),
-        "cost": sum_of_costs((one.calls, one.told_cost) for one in progress),
-        "errors": dict(sorted(errors.items())),
-        "parts": {part.value.lower(): by_part.get(part, 0) for part in TurnPart},
-        "runs": list(run_ids),
-    }
 
 
 def has_verdicts(slug: str) -> bool:
@@ -235,7 +187,7 @@ def run_progress(run_id: int) -> RunProgress:
     """Counts by stage and status, errors by code, what it cost with the runs of its units.
 
     Six queries; one more with grades or generated responses, three more with rubrics, two more in
-    a check; of kinds that apps above registered four.
+    a check; of kinds that apps above registered four. One more for each code of calls that failed.
 
     Raises:
         JudgeRun.DoesNotExist: there is no such run.
@@ -351,6 +303,7 @@ def _stage(stage: StageName, rows: QuerySet[Any]) -> StageProgress:
         failed=counts[JudgmentStatus.FAILED] - withdrawn,
         withdrawn=withdrawn,
         errors=tuple(sorted(errors, key=lambda one: (-one[1], one[0]))),
+        said=words_of(rows, [code for code, _count in errors]),
     )
 
 

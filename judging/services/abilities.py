@@ -7,6 +7,7 @@ is a judgment: the replies are not stored, and no run pays for them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -15,19 +16,23 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+from django.db import transaction
+
 from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import Refused
 from judging.core.chat import ChatRequest, JsonSchema, Reply
 from judging.core.endpoints import Endpoint, listed_context
+from judging.core.manners import PLAIN, Manners
 from judging.core.rules import JudgePrompt
 from judging.core.score_api import parse_score, scored_messages
 from judging.core.verdicts import VerdictRule
 from judging.judges.llm_judge import LETTER_ALTERNATIVES
 from judging.llm.client import ChatClient
-from judging.llm.errors import PASSING, LlmCode, LlmError
-from judging.llm.transport import Patience, deadline
+from judging.llm.errors import ONE_CALL, PASSING, LlmCode, LlmError
+from judging.llm.pacing import Patience
+from judging.llm.transport import deadline
 from judging.models import JudgeRun, ModelEndpoint, RunKind, RunStatus
-from judging.services.endpoints import endpoint_of, lacks_key
+from judging.services.endpoints import endpoint_of, lacks_key, unset_variable
 from judging.services.interrupts import wait_for
 from judging.services.replies import CallClaims
 
@@ -94,7 +99,7 @@ def find_abilities(
         sleep(_ASKED_ELSEWHERE_SECONDS)
         row.refresh_from_db()
     try:
-        return _find(row, unknown, wait, environ, measures=measures)
+        return _find(row, unknown, wait, environ, measures=measures, again=again)
     finally:
         claims.drop_all()
 
@@ -106,20 +111,34 @@ def _find(
     environ: Mapping[str, str],
     *,
     measures: bool,
+    again: bool,
 ) -> LlmError | None:
-    found = wait_for(_probe, endpoint_of(row), unknown, wait, environ, measures)
-    if row.probe_address not in {"", row.address}:  # it was known of another model
-        for ability in ABILITIES:
+    endpoint = endpoint_of(row)
+    if again:  # what was learned under a wrong key, or of an older server, must not stand
+        endpoint = replace(endpoint, manners=PLAIN)
+    found = wait_for(_probe, endpoint, unknown, wait, environ, measures)
+    _note(row, found, again=again)
+    _keep(row, "probe_address", *(f"has_{ability}" for ability in ABILITIES), *_MEASURED, *_MANNERS)
+    return found.error
+
+
+def _note(row: ModelEndpoint, found: _Found, *, again: bool) -> None:
+    """Write what was found into the row, which is not stored yet."""
+    is_over = found.answered and found.error is None
+    if row.probe_address not in {"", row.address} or (again and is_over):
+        for ability in ABILITIES:  # it was known of another model, or not for certain
             setattr(row, f"has_{ability}", None)
     for ability, known in found.abilities.items():
-        if known is not None:
-            setattr(row, f"has_{ability}", known)
-            row.probe_address = row.address
+        setattr(row, f"has_{ability}", known)
+        row.probe_address = row.address
     if found.is_measured:
         row.found_context_tokens, row.found_tokens_per_second = found.context, found.speed
         row.measured_address = row.address
-    _keep(row, "probe_address", *(f"has_{ability}" for ability in ABILITIES), *_MEASURED)
-    return found.error
+    if found.answered:
+        taught = found.manners.to_json()
+        for ability in found.abilities:  # those have columns of their own
+            taught.pop(ability, None)
+        row.learned_manners, row.manners_address = taught, row.address
 
 
 def check_answers(row: ModelEndpoint, *, environ: Mapping[str, str] = os.environ) -> None:
@@ -129,8 +148,8 @@ def check_answers(row: ModelEndpoint, *, environ: Mapping[str, str] = os.environ
         LlmError: it did not answer, or not as it should.
         Refused: its base URL cannot be used; its key may not be sent, or is not there.
     """
-    if lacks_key(row, environ=environ):
-        raise Refused("llm:no-key", f"{row.key_variable} is not set")
+    if variable := unset_variable(row, environ=environ):
+        raise Refused("llm:no-key", f"{variable} is not set")
     if row.has_scores:
         wait_for(_score, endpoint_of(row), environ)
     elif (error := find_abilities(row, again=True, environ=environ)) is not None:
@@ -148,6 +167,7 @@ async def _score(endpoint: Endpoint, environ: Mapping[str, str]) -> None:
 
 
 _MEASURED: Final = ("found_context_tokens", "found_tokens_per_second", "measured_address")
+_MANNERS: Final = ("learned_manners", "manners_address")
 
 
 def _keep(row: ModelEndpoint, *fields: str) -> None:
@@ -162,6 +182,26 @@ def note_context(row: ModelEndpoint, tokens: int) -> None:
         row.found_tokens_per_second, row.measured_address = None, row.address
     row.found_context_tokens = tokens
     _keep(row, *_MEASURED)
+
+
+def note_manners(row: ModelEndpoint, manners: Manners) -> None:
+    """Keeps what an endpoint's refusals taught in a run; what others learned meanwhile stays."""
+    if manners == row.manners:
+        return
+    with transaction.atomic():
+        now = ModelEndpoint.objects.select_for_update().filter(pk=row.pk).first()
+        if now is not None and now.address == row.address:
+            row.learned_manners = now.manners.to_json() | manners.to_json()
+            row.manners_address = row.address
+            _keep(row, *_MANNERS)
+
+
+def learn_manners(row: ModelEndpoint) -> None:
+    """Asks an endpoint that nobody has asked before how it wants to be asked, if it answers."""
+    known = row.is_measured or row.manners_address == row.address
+    if not (known or lacks_key(row)):
+        with contextlib.suppress(Refused):
+            find_abilities(row, wanted=(), wait=LETTERS_WAIT_SECONDS)
 
 
 def list_context_again(row: ModelEndpoint, *, environ: Mapping[str, str] = os.environ) -> None:
@@ -280,14 +320,16 @@ def could_read_letters(runs: Iterable[JudgeRun]) -> tuple[str, ...]:
 class _Found:
     """What a probe found; it `is_measured` where the endpoint could be asked to the end.
 
-    `error` is why it could not be.
+    `error` is why it could not be, or why no request succeeded; it `answered` once one did.
     """
 
-    abilities: dict[str, bool | None] = field(default_factory=dict)
+    abilities: dict[str, bool] = field(default_factory=dict)
     context: int | None = None
     speed: float | None = None
     is_measured: bool = False
     error: LlmError | None = None
+    answered: bool = False
+    manners: Manners = PLAIN
 
 
 async def _probe(
@@ -311,16 +353,21 @@ async def _probe(
     async with ChatClient(able, patience=Patience(tries=1), environ=environ) as client:
         for ability in abilities:
             try:
-                shown: bool | None = _shows(ability, await client.complete(_request(able, ability)))
+                reply = await client.complete(_request(able, ability))
             except LlmError as error:
-                # Only a request that was refused says something of the ability.
-                shown = False if error.code is LlmCode.BAD_REQUEST else None
-                found.error = None if shown is False else error
-            found.abilities[ability] = shown
-            if shown is None:
-                return found  # the next request would meet the same
-        if measures:
-            await _measure(client, found)
+                found.error = error
+                if error.code not in ONE_CALL:
+                    break  # the next request would meet the same
+                continue
+            found.answered = True
+            taught = client.manners.takes(ability)
+            found.abilities[ability] = taught and _shows(ability, reply)
+        else:
+            if measures:
+                await _measure(client, found)
+        found.manners = client.manners
+    if found.answered and found.error is not None and found.error.code in ONE_CALL:
+        found.error = None  # that request alone was refused, without saying why
     return found
 
 
@@ -340,9 +387,10 @@ async def _measure(client: ChatClient, found: _Found) -> None:
             return
     try:
         found.speed = await _speed(client, is_there=is_there)
+        found.answered = True
     except LlmError as error:
-        if error.code is not LlmCode.BAD_REQUEST:
-            found.error = error
+        found.error = error
+        if error.code not in ONE_CALL:
             return
     found.is_measured = True
 

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from decimal import Decimal
+from http import HTTPStatus
 from typing import Final
 
 from asgiref.sync import async_to_sync
@@ -20,12 +21,14 @@ from django.utils import timezone
 from annotation.core.choices import JudgmentStatus
 from annotation.core.refusals import Refused
 from judging.core.batch_files import BatchFailure, BatchReplies, read_batch, request_line
+from judging.core.causes import cause_of
 from judging.core.chat import ChatRequest
 from judging.core.money import Prices
 from judging.llm.client import NotStoredError
-from judging.llm.errors import LlmCode, LlmError, Refusal, error_of
+from judging.llm.errors import LlmCode, LlmError, failed_within, refused
 from judging.models import JudgeRun, RunStatus
 from judging.queries.runs import UNFINISHED
+from judging.services.abilities import learn_manners
 from judging.services.batches import AskingStage, IdRange, Stage
 from judging.services.endpoints import RunBudgetHold, prices_of
 from judging.services.judges import OpenJudge, check_models, open_stored_judge, stored_judge
@@ -44,13 +47,17 @@ def batch_lines(runs: Sequence[JudgeRun]) -> Iterator[str]:
     Raises:
         Refused: they could cost more than a run's budget leaves; nothing is given out.
     """
-    asked: dict[str, ChatRequest] = {}
+    asked: dict[str, str] = {}
     for run in _fresh(runs):
         wanted = awaited(run) or _after_the_stored(run)
         mine = {key: one for key, one in wanted.items() if key not in asked}
         _check_budget(run, mine.values())
-        asked |= mine
-    return (request_line(request) for request in asked.values())
+        endpoint = run.endpoint_at(_stage(run).name)
+        if mine and endpoint is not None:
+            learn_manners(endpoint)
+            manners = endpoint.manners
+            asked |= {key: request_line(request, manners) for key, request in mine.items()}
+    return iter(asked.values())
 
 
 def _after_the_stored(run: JudgeRun) -> dict[str, ChatRequest]:
@@ -172,9 +179,12 @@ async def _store(run: JudgeRun, requests: Mapping[str, ChatRequest], found: Batc
 
 def _error(failure: BatchFailure) -> LlmError:
     """What a request that the provider did not answer means; an unknown reason may pass."""
+    if failure.status == HTTPStatus.OK:
+        return failed_within(failure.problem, billed=failure.billed)
     if not failure.status:
-        return LlmError(LlmCode.UNAVAILABLE, failure.message)
-    return error_of(Refusal(failure.status, failure.message, failure.kind))
+        cause = cause_of(failure.problem, 0) or LlmCode.UNAVAILABLE
+        return LlmError(LlmCode(cause), failure.problem.text)
+    return refused(failure.status, failure.problem)
 
 
 def _work_off(run: JudgeRun, errors: Mapping[str, LlmError]) -> None:

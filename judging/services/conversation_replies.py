@@ -29,8 +29,9 @@ from judging.core.conversations import ANSWERED, PENDING, messages_for_model, vi
 from judging.core.endpoints import Endpoint
 from judging.llm.client import ChatClient
 from judging.llm.errors import ENDPOINT_WIDE, LlmError
+from judging.llm.pacing import Patience
 from judging.llm.stores import Taken
-from judging.llm.transport import Patience, load_library
+from judging.llm.transport import load_library
 from judging.models import (
     ConversationMessage,
     ConversationSetup,

@@ -31,8 +31,8 @@ def endpoint_of(row: ModelEndpoint) -> Endpoint:
     """The endpoint that a row describes.
 
     Raises:
-        Refused: its base URL cannot be used; its further fields cannot be sent; its key's variable
-            may not be sent anywhere.
+        Refused: its base URL cannot be used; its further fields or headers cannot be sent; a
+            variable may not be sent anywhere.
     """
     return Endpoint(
         name=row.name,
@@ -45,18 +45,26 @@ def endpoint_of(row: ModelEndpoint) -> Endpoint:
         concurrency=row.concurrency,
         requests_per_minute=row.requests_per_minute,
         tokens_per_minute=row.tokens_per_minute,
-        has_logprobs=row.can("logprobs") is True,
-        has_json_schema=row.can("json_schema") is True,
-        has_system_role=row.can("system_role") is not False,
+        has_logprobs=row.stated("logprobs") is True,
+        has_json_schema=row.stated("json_schema") is True,
+        has_system_role=row.stated("system_role") is not False,
         has_scores=row.has_scores,
         prices=prices_of(row),
+        manners=row.manners,
+        headers=row.extra_headers,
         listed_variables=settings.LLM_KEY_VARIABLES,
     )
 
 
+def unset_variable(row: ModelEndpoint, *, environ: Mapping[str, str] = os.environ) -> str:
+    """The first variable of an endpoint's key and headers that is empty here; "" for none."""
+    variables = filter(None, (row.key_variable, *row.extra_headers.values()))
+    return next((name for name in variables if not environ.get(name, "").strip()), "")
+
+
 def lacks_key(row: ModelEndpoint, *, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the variable that an endpoint's key is read from is empty in this process."""
-    return bool(row.key_variable) and not environ.get(row.key_variable, "").strip()
+    """Whether a variable that an endpoint's key, or a header, is read from is empty here."""
+    return bool(unset_variable(row, environ=environ))
 
 
 def save_endpoint(row: ModelEndpoint, *, changed: Collection[str], by: User) -> None:

@@ -41,7 +41,7 @@ from judging.queries.satisfaction.labels import (
     folds_of,
     raters,
 )
-from judging.services.abilities import note_context
+from judging.services.abilities import note_context, note_manners
 from judging.services.endpoints import RunBudgetHold, endpoint_of, endpoint_row_from_settings
 from judging.services.replies import RowReplyStore, was_answered_lately
 
@@ -216,6 +216,8 @@ async def open_judge(run: JudgeRun) -> AsyncIterator[OpenJudge]:
         yield OpenJudge(judge, settle=store.commit, land=client.land, concurrency=at_once)
         if client.told_context is not None:
             await sync_to_async(note_context)(row, client.told_context)
+        if client.manners is not endpoint.manners:
+            await sync_to_async(note_manners)(row, client.manners)
 
 
 @asynccontextmanager

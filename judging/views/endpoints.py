@@ -24,7 +24,7 @@ from judging.forms.endpoints import ManagedEndpointForm
 from judging.llm.errors import LlmError
 from judging.models import ModelEndpoint
 from judging.services.abilities import check_answers
-from judging.services.endpoints import all_endpoints, lacks_key, save_endpoint
+from judging.services.endpoints import all_endpoints, lacks_key, save_endpoint, unset_variable
 
 
 @require_safe
@@ -113,4 +113,4 @@ def _not_set(row: ModelEndpoint) -> str:
     return gettext(
         "%(name)s: the variable %(variable)s is not set on this server. Set it where the server "
         "and its workers start, and restart them."
-    ) % {"name": row, "variable": row.key_variable}
+    ) % {"name": row, "variable": unset_variable(row)}

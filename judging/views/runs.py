@@ -114,7 +114,10 @@ def _progress_context(
         "unfinished": found.status in UNFINISHED,
         "can_have_budget": found.can_have_budget,
         "budget_spent": found.error_code == LlmCode.BUDGET_SPENT,
-        "errors": [(gettext(text_of(code)), code, count) for code, count in found.errors],
+        "errors": [
+            (gettext(text_of(code)), code, count, found.said.get(code, ""))
+            for code, count in found.errors
+        ],
         "error": " ".join(gettext(text_of(code)) for code in _reasons(found)),
         "endpoint_failed": any(code.startswith("llm:") for code, _count in found.errors),
         "waits_in_queue": found.status == RunStatus.PENDING and not is_left,

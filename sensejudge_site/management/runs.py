@@ -22,6 +22,7 @@ from judging.core.error_texts import cause_in
 from judging.core.estimates import RunEstimate, Total, estimates_as_json, total_of
 from judging.llm.errors import LlmCode
 from judging.models import JudgeRun, RunKind, RunStatus
+from judging.queries.runs import run_progress
 from judging.services.abilities import slow_replies
 from judging.services.batch_files import batch_lines, read_in, takes_another_file
 from judging.services.endpoints import set_budget
@@ -247,8 +248,9 @@ def budgets_told(runs: Sequence[JudgeRun]) -> list[str]:
 def _failure(run: JudgeRun) -> str:
     whose = "all annotators" if run.annotator is None else str(run.annotator)
     said = f"run {run.pk} ({whose}, {run.judge}): {run.status.lower()} {run.error_code}".rstrip()
-    if run.error_detail:
-        said += f" ({run.error_detail})"
+    words = run.error_detail or run_progress(run.pk).said.get(run.error_code, "")
+    if words:
+        said += f" ({words})"
     codes = filter(None, (run.error_code, cause_in(run.error_detail)))
     return ". ".join((said, " ".join(map(text_of, codes)))) if run.error_code else said
 
@@ -365,7 +367,7 @@ def errors_of(found: Iterable[Iterable[tuple[str, int]]]) -> dict[str, int]:
 def field_told(value: object) -> str:
     """A field as people read it: counts by their codes, ids in a row, a hyphen for none."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {count}" for name, count in value.items()) or "-"
+        return ", ".join(f"{name} {one}" for name, one in value.items()) or "-"
     if isinstance(value, list):
         return ", ".join(str(one) for one in value) or "-"
     return "-" if value is None else str(value)

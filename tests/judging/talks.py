@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.core.labelling import ConversationTask
 from annotation.models import Study, User
 from annotation.services.claims import next_task
-from judging.llm.transport import Patience
+from judging.llm.pacing import Patience
 from judging.models import ConversationMessage, ConversationSetup
 from judging.services.conversation_replies import Lines, Ticket, write_reply
 from judging.services.conversations import begin, send

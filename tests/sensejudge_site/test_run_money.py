@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from annotation.models import Response, Role, User
 from judging.models import JudgeRun, Judgment, LlmCall, ModelEndpoint
-from judging.queries.runs import judged_totals
+from judging.queries.run_totals import judged_totals
 from judging.services.foreground import run_to_end
 from tests.factory import make_endpoint, make_user
 from tests.fake_llm import FakeLlm

@@ -208,4 +208,5 @@ def _fields(totals: list[GenerationTotals]) -> dict[str, Any]:
         "second_tries": sum(one.second_tries for one in progress),
         "cost": sum_of_costs((one.calls, one.told_cost) for one in progress),
         "errors": errors_of(one.errors for one in progress),
+        "said": {code: words for one in progress for code, words in one.said.items()},
     }

@@ -19,7 +19,7 @@ from judging.core.targets import RunTarget, Targets, targets_named
 from judging.core.verdicts import VerdictRule
 from judging.models import JudgeRun, RunKind
 from judging.queries.generation import families_of_judges
-from judging.queries.runs import judged_totals
+from judging.queries.run_totals import judged_totals
 from judging.services.abilities import could_read_letters
 from judging.services.estimates import MOST_PROMPTS
 from judging.services.kinds import NOTHING_TO_DO, write
@@ -166,6 +166,7 @@ class Command(OneLineCommand):
             "second_tries": totals.second_tries,
             "cost": totals.cost,
             "errors": dict(totals.errors),
+            "said": dict(totals.said),
             "runs": [run.pk for run in runs],
             **more,
             **({"waiting": waiting} if more else {}),
@@ -262,4 +263,5 @@ def _sum(totals: list[JudgedTotals]) -> JudgedTotals:
         errors=tuple(errors_of(one.errors for one in totals).items()),
         cost=sum_of_costs((one.calls, one.cost) for one in totals),
         second_tries=sum(one.second_tries for one in totals),
+        said={code: words for one in totals for code, words in one.said.items()},
     )

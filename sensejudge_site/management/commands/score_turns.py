@@ -13,7 +13,7 @@ from annotation.queries.participants import resolve_annotator
 from judging.core.rules import Level, SatisfactionSettings, Variant, variant_of
 from judging.core.targets import RunTarget, turn_targets_named
 from judging.models import JudgeRun, RunKind
-from judging.queries.runs import scored_totals
+from judging.queries.run_totals import scored_totals
 from judging.services.estimates import MOST_PROMPTS
 from judging.services.judges import LEXICAL
 from judging.services.kinds import plan, write

@@ -7,6 +7,7 @@ import pytest
 from annotation.core.conversations import Message, Speaker
 from judging.core.batch_files import BatchFailure, LineFault, read_batch, request_line
 from judging.core.chat import ChatRequest
+from judging.core.problems import Problem
 from tests.refusals import refuses
 
 REQUEST = ChatRequest("http://x/v1", "m", (Message(Speaker.USER, "你好"),))
@@ -61,16 +62,19 @@ def test_replies_come_in_any_order_and_not_all_at_once():
     [
         (
             line(response={"status_code": 429, "body": {"error": {"message": "slow"}}}),
-            BatchFailure(KEY, 429, "slow"),
+            BatchFailure(KEY, 429, Problem("slow")),
         ),
-        (line(response={"status_code": 500, "body": "broken"}), BatchFailure(KEY, 500, "broken")),
+        (
+            line(response={"status_code": 500, "body": "broken"}),
+            BatchFailure(KEY, 500, Problem("broken")),
+        ),
         (
             line(response={"status_code": 400, "body": {"error": "too long"}}),
-            BatchFailure(KEY, 400, "too long"),
+            BatchFailure(KEY, 400, Problem("too long")),
         ),
         (
             line(response=None, error={"code": "batch_expired", "message": "late"}),
-            BatchFailure(KEY, 0, "late", "batch_expired"),
+            BatchFailure(KEY, 0, Problem("late", kinds=("batch_expired",))),
         ),
     ],
 )

@@ -127,7 +127,7 @@ def test_pieces_make_the_whole_completion():
     assert pieces.completion() == {
         "choices": [
             {
-                "message": {"content": "Hello", "reasoning_content": "hm"},
+                "message": {"content": "Hello", "reasoning_content": "hm", "refusal": ""},
                 "finish_reason": "stop",
             }
         ],

@@ -26,8 +26,8 @@ from judging.core.verdicts import VerdictRule
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
 from judging.judges.protocol import Judge
 from judging.llm.client import ChatClient
+from judging.llm.pacing import Patience
 from judging.llm.stores import MemoryReplyStore
-from judging.llm.transport import Patience
 from tests.fake_llm import Act, FakeLlm
 
 DIALOGUE = (Message(Speaker.USER, "How do I boil an egg?"),)

@@ -12,7 +12,8 @@ from judging.core.endpoints import Endpoint
 from judging.llm import transport
 from judging.llm.client import ChatClient
 from judging.llm.errors import Breaker, EndpointDownError, LlmCode, LlmError
-from judging.llm.transport import Patience, Transport
+from judging.llm.pacing import Patience
+from judging.llm.transport import Transport
 from tests.clock import PATIENCE, deadline_at
 from tests.fake_llm import Act, FakeLlm
 
@@ -46,17 +47,17 @@ def ask(base_url, count, *, concurrency=1, patience=QUICK, breaker=None):
 def under_way(monkeypatch):
     """The most calls that a client had under way at a time, in a list."""
     now, most = [0], [0]
-    post = Transport.post
+    ask = Transport.ask
 
-    async def counted(self, body):
+    async def counted(self, body, say=None):
         now[0] += 1
         most[0] = max(most[0], now[0])
         try:
-            return await post(self, body)
+            return await ask(self, body, say)
         finally:
             now[0] -= 1
 
-    monkeypatch.setattr(Transport, "post", counted)
+    monkeypatch.setattr(Transport, "ask", counted)
     return most
 
 

@@ -15,8 +15,8 @@ from judging.llm import client as client_module
 from judging.llm import transport
 from judging.llm.client import ChatClient
 from judging.llm.errors import LlmCode, LlmError
+from judging.llm.pacing import Pacer, Patience
 from judging.llm.stores import MemoryReplyStore
-from judging.llm.transport import Pacer, Patience
 from tests.clock import PATIENCE, HandClock, deadline_at, until
 from tests.fake_llm import Act, FakeLlm
 

@@ -14,8 +14,8 @@ from judging.core.endpoints import Endpoint
 from judging.llm import transport
 from judging.llm.client import ChatClient
 from judging.llm.errors import LlmCode, LlmError
+from judging.llm.pacing import Patience
 from judging.llm.stores import MemoryReplyStore
-from judging.llm.transport import Patience
 from tests.clock import PATIENCE, deadline_at
 from tests.fake_llm import Act, FakeLlm
 

@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from judging.models import JudgeRun, LlmCall, RunUnit
 from judging.queries.run_lists import row_counts
-from judging.queries.runs import has_verdicts, judged_totals, run_progress, scored_totals
+from judging.queries.run_totals import judged_totals, scored_totals
+from judging.queries.runs import has_verdicts, run_progress
 from tests.factory import make_comparison, make_judgment, make_preference, make_run
 
 pytestmark = pytest.mark.django_db
@@ -31,9 +32,10 @@ def test_rows_are_counted_by_stage_status_and_error(django_assert_num_queries):
         ("FAILED", "preference:missing"),
         ("FAILED", "comparison:no-text"),  # withdrawn meanwhile: no call failed
     ]:
-        make_judgment(run, make_comparison(), preference, status=status, error_code=code)
+        raw = "HTTP 504 busy" if code == "llm:timeout" else "what a reply said"
+        make_judgment(run, make_comparison(), preference, status=status, error_code=code, raw=raw)
     make_judgment(make_run(), make_comparison(), preference)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(8):  # six, and what was said of failed calls of two stages
         progress = run_progress(run.pk)
     distil, judge = progress.stages
     assert (distil.stage, distil.done, distil.failed) == ("distil", 1, 1)
@@ -53,6 +55,7 @@ def test_rows_are_counted_by_stage_status_and_error(django_assert_num_queries):
         ("preference:missing", 1),
         ("verdict:unparseable", 1),
     )
+    assert progress.said == {"llm:timeout": "HTTP 504 busy"}
     assert (progress.total, progress.answered, progress.status) == (8, 7, "RUNNING")
 
 

@@ -100,6 +100,7 @@ def test_a_log_probability_that_is_no_number_is_not_available(worker, number):
 
 def test_a_reply_that_the_database_refuses_is_paid_for_once(worker, monkeypatch):
     monkeypatch.setattr(chat, "finite_number", lambda value: value)  # what nobody foresaw
+    monkeypatch.setattr(chat, "_LOGPROBS", (float("-inf"), float("inf")))
     with FakeLlm() as server:
         run = started(server, verdict=VerdictRule.LOGPROB)
         server.script.append(Act(raw=completion(float("inf"))))

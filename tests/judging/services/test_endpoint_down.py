@@ -88,18 +88,18 @@ def test_an_endpoint_that_never_answered_is_given_up_after_three_calls(
     study, closed_port, monkeypatch, act, code, requests
 ):
     posts, under_way, most = [], [0], [0]
-    post = Transport.post
+    ask = Transport.ask
 
-    async def counted(self, body):
+    async def counted(self, body, say=None):
         posts.append(body)
         under_way[0] += 1
         most[0] = max(most[0], under_way[0])
         try:
-            return await post(self, body)
+            return await ask(self, body, say)
         finally:
             under_way[0] -= 1
 
-    monkeypatch.setattr(Transport, "post", counted)
+    monkeypatch.setattr(Transport, "ask", counted)
     with FakeLlm(script=[act] * 999 if act else []) as server:
         port = server.port if act else closed_port
         if code == "llm:timeout":

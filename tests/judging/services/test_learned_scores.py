@@ -8,7 +8,7 @@ from benchmark.queries.satisfaction import satisfaction_figures
 from judging.core.satisfaction_model import from_text
 from judging.core.targets import RunTarget, Targets
 from judging.models import JudgeRun, LearnedModel, RunStatus, SatisfactionJudgment
-from judging.queries.runs import scored_totals
+from judging.queries.run_totals import scored_totals
 from judging.queries.satisfaction.learned import steps_learned
 from judging.services.batches import IdRange
 from judging.services.foreground import run_to_end

@@ -14,7 +14,7 @@ from judging.core.satisfaction_general import GeneralSettings
 from judging.core.satisfaction_model import Settings
 from judging.core.targets import RunTarget, Targets
 from judging.models import JudgeRun, LearnedModel, RunKind, SatisfactionJudgment, UserMemory
-from judging.queries.runs import scored_totals
+from judging.queries.run_totals import scored_totals
 from judging.queries.satisfaction.labels import changes_since
 from judging.queries.satisfaction.turns import filter_from, turn_of_run, turns_of_run
 from judging.services import learned

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from judging.models import JudgeRun, Judgment, LlmCall
-from judging.queries.runs import judged_totals
+from judging.queries.run_totals import judged_totals
 from tests.factory import make_endpoint, make_run, make_user
 from tests.judging.study import make_study
 from tests.markup import one_line

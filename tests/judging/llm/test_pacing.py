@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.llm.transport import Pacer, Patience, parse_retry_after
+from judging.llm.pacing import Pacer, Patience, parse_retry_after
 from tests.clock import HandClock
 
 

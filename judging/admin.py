@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.admin import JSON_FIELDS, DeletedOnPages, ReadOnlyAdmin
 from annotation.core.refusals import Refused
 from annotation.models import User
-from judging.forms.endpoints import EndpointForm
+from judging.forms.endpoints import EndpointForm, failure_text
 from judging.models import (
     JudgeRun,
     LearnedModel,
@@ -119,9 +119,12 @@ class ModelEndpointAdmin(DeletedOnPages):
         """Asks the endpoints anew what they can do, and says what was found."""
         for row in chosen:
             try:
-                find_abilities(row, again=True)
+                failure = find_abilities(row, again=True)
             except Refused as error:
                 self.message_user(request, f"{row}: {error.text}", messages.ERROR)
+                continue
+            if failure is not None:
+                self.message_user(request, f"{row}: {failure_text(failure)}", messages.ERROR)
                 continue
             self.message_user(request, f"{row}: {_in_words(row)}")
 

@@ -22,6 +22,7 @@ from judging.core.endpoints import (
     may_be_asked,
     split_address,
 )
+from judging.llm.errors import LlmError
 from judging.models import ModelEndpoint
 
 if TYPE_CHECKING:
@@ -181,6 +182,12 @@ class ManagedEndpointForm(EndpointForm):
                 params={"host": urlsplit(address).hostname},
             )
         return address
+
+
+def failure_text(error: LlmError) -> str:
+    """Why an endpoint did not answer, with its own words."""
+    words = gettext("The endpoint said: %(text)s") % {"text": error.detail} if error.detail else ""
+    return f"{gettext(text_of(error.code))} {words}".strip()
 
 
 def _from_settings(name: str) -> bool:

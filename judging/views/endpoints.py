@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.core.refusals import Refused, text_of
+from annotation.core.refusals import Refused
 from annotation.models import Dataset
 from annotation.views.access import (
     UNPROCESSABLE,
@@ -20,7 +20,7 @@ from annotation.views.access import (
     manager_required,
     reader_required,
 )
-from judging.forms.endpoints import ManagedEndpointForm
+from judging.forms.endpoints import ManagedEndpointForm, failure_text
 from judging.llm.errors import LlmError
 from judging.models import ModelEndpoint
 from judging.services.abilities import check_answers
@@ -71,11 +71,7 @@ def _test(request: SignedInRequest, row: ModelEndpoint) -> None:
     try:
         check_answers(row)
     except LlmError as error:
-        said = gettext(text_of(error.code))
-        told = (
-            gettext("The endpoint said: %(text)s") % {"text": error.detail} if error.detail else ""
-        )
-        messages.error(request, f"{row}: {said} {told}".strip())
+        messages.error(request, f"{row}: {failure_text(error)}")
     except Refused as error:
         is_unset = error.code == "llm:no-key"
         messages.error(request, _not_set(row) if is_unset else f"{row}: {gettext(error.text)}")

@@ -6,7 +6,6 @@ from contextlib import nullcontext
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.contrib.messages import get_messages
 from django.db import connection
 
 from annotation.models import Response
@@ -27,7 +26,7 @@ from judging.services.foreground import run_to_end
 from judging.submission import submit
 from judging.templatetags.run_settings import tight_request_text
 from tests.clock import PATIENCE, HandClock, deadline_at
-from tests.factory import make_endpoint, make_user
+from tests.factory import make_endpoint
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.study import make_study, planned_test, start_distillation, start_test_run
 from tests.refusals import refuses
@@ -461,49 +460,3 @@ def test_a_reply_that_cannot_come_in_time_is_told():
     assert slow_replies([distilled]) == (told,)
     distilled.writer, distilled.writer_endpoint = written.name, written
     assert slow_replies([distilled]) == ()
-
-
-def admin_of(client):
-    client.force_login(make_user(role="ADMIN"))
-    return client
-
-
-def test_the_admin_console_asks_on_demand_and_says_what_was_found(client):
-    with FakeLlm() as server:
-        row = unknown(server, name="mine")
-        bad = make_endpoint(name="bad", base_url="ftp://127.0.0.1/v1", **UNKNOWN)
-        answer = admin_of(client).post(
-            "/admin/judging/modelendpoint/",
-            {"action": "check_capabilities", "_selected_action": [row.pk, bad.pk]},
-        )
-    said = [str(each) for each in get_messages(answer.wsgi_request)]
-    assert known(row) == (True, False, True)
-    assert any(
-        each.startswith("mine: returns log-probabilities: yes, supports JSON schema: no")
-        for each in said
-    )
-    assert any(each.startswith("bad: The endpoint's base URL is not valid.") for each in said)
-
-
-def test_what_somebody_states_stands_until_the_model_changes(client):
-    row = make_endpoint(name="mine", **UNKNOWN)
-    ModelEndpoint.objects.filter(pk=row.pk).update(
-        probe_address="elsewhere m", has_json_schema=True
-    )
-    address = f"/admin/judging/modelendpoint/{row.pk}/change/"
-    page = admin_of(client).get(address)
-    assert "elsewhere m" in page.content.decode()
-    fields = {
-        name: value
-        for name, value in page.context["adminform"].form.initial.items()
-        if value is not None
-    }
-    fields |= {"extra_sampling": "{}", "enabled": "on", "has_logprobs": "true"}
-    fields |= {"has_json_schema": "true", "has_system_role": "unknown"}
-    fields.pop("has_scores")
-    answer = client.post(address, fields)
-    assert answer.status_code == 302
-    assert known(row) == (True, None, None)  # of what was found elsewhere nothing is left
-    client.post(address, fields | {"model": "another", "has_json_schema": "unknown"})
-    assert known(row) == (None, None, None)
-    assert JudgeRun.objects.count() == 0

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
 from django.urls import reverse
 from django.utils import timezone
 
@@ -98,8 +99,10 @@ def _assert_it_starts(client, form):
     run = JudgeRun.objects.get(status="PENDING")
     assert (answer.status_code, answer.url) == (302, f"/runs/{run.pk}/")
     compared = Comparison.objects.exclude(response_a__text=None).exclude(response_b__text=None)
-    asked = set(run.judgments.values_list("comparison", flat=True))
-    assert asked == set(compared.values_list("pk", flat=True))
+    # Of comparisons of the same texts one is asked about.
+    texts = ("turn", "response_a__text", "response_b__text")
+    asked = run.judgments.values_list(*(f"comparison__{each}" for each in texts))
+    assert set(asked) == set(compared.values_list(*texts))
 
 
 def golden_rows():
@@ -137,6 +140,19 @@ def test_a_dataset_offers_the_downloads_that_have_a_row(client, name):
         is_offered, has_rows = f'href="{file}"' in page, bool(rows.strip())
         # Pairs to train on follow further rules, so that a few may be left of none.
         assert is_offered is has_rows or (kind == "preference_pairs" and is_offered), kind
+
+
+@pytest.mark.parametrize("name", sorted(ALL_FORMATS))
+def test_sessions_that_come_out_go_in_again_as_the_same_rows(tmp_path, name):
+    for each in (*told_of(name)[1], name):
+        take(each)
+    exported = [tmp_path / f"{slug}.jsonl" for slug in ("data", "again")]
+    call_command("export_records", "sessions", "--dataset", "data", "--out", str(exported[0]))
+    report = import_any(path=exported[0], dataset_slug="again", now=timezone.now())
+    assert (report.format, report.faults) == ("sensejudge", ())
+    call_command("export_records", "sessions", "--dataset", "again", "--out", str(exported[1]))
+    first, again = ([*read_rows(path)] for path in exported)
+    assert [row.value for row in again[1:]] == [row.value for row in first[1:]]
 
 
 @pytest.mark.parametrize(

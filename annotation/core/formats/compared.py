@@ -6,7 +6,9 @@ Which of two responses is A follows from their content, so that the letter is no
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Final
 
@@ -110,22 +112,86 @@ def ranked_comparisons(
         is_gold: Whether that is held to be right.
         name: What the file calls the row, if anything.
     """
-    valued: dict[tuple[str, str], ResponseRecord] = {}
-    for each in responses:
-        if each.key in values:
-            valued.setdefault(_content(each), each)
-    for pair in combinations(valued.values(), 2):
-        one, other = sorted(pair, key=_content)
-        first, second = (one, other) if _is_first(message, one, other) else (other, one)
-        gain = values[first.key] - values[second.key]
+    valued = [each for each in responses if each.key in values]
+    for pair in paired(message, valued, name=name):
+        gain = values[pair.a] - values[pair.b]
         verdict = Verdict.TIE if gain == 0 else Verdict.A if gain > 0 else Verdict.B
-        yield ComparisonRecord(
-            key=comparison_key(message, one, other, name=name),
-            a=first.key,
-            b=second.key,
+        yield replace(
+            pair,
             labels=(PairwiseRecord(details or LabelDetails(BENCHMARK), verdict),),
             gold=(GoldRecord("DATASET", verdict),) if is_gold else (),
         )
+
+
+def paired(
+    message: str | None, responses: Sequence[ResponseRecord], *, name: str = ""
+) -> Iterator[ComparisonRecord]:
+    """A comparison of every two responses, unlabelled.
+
+    Of those of one model, variant and text the first is compared alone: they are one response.
+    """
+    different = {_content(each): each for each in reversed(responses)}
+    for pair in combinations(reversed(different.values()), 2):
+        one, other = sorted(pair, key=_content)
+        first, second = (one, other) if _is_first(message, one, other) else (other, one)
+        yield ComparisonRecord(
+            key=comparison_key(message, one, other, name=name), a=first.key, b=second.key
+        )
+
+
+def told_apart(responses: Iterable[ResponseRecord]) -> tuple[ResponseRecord, ...]:
+    """Responses of one turn, those of one model with one text as its variants B, C and so on."""
+    seen: Counter[tuple[str, str | None]] = Counter()
+    apart = []
+    for each in responses:
+        times = seen[each.model, each.text]
+        seen[each.model, each.text] += 1
+        apart.append(replace(each, variant=_letter(times)) if times else each)
+    return tuple(apart)
+
+
+def _letter(place: int) -> str:
+    """A, B and so on; numbers after Z."""
+    return chr(ord("A") + place) if place < 26 else str(place + 1)
+
+
+def compared(
+    message: str | None,
+    responses: tuple[ResponseRecord, ResponseRecord],
+    *,
+    labels: Sequence[PairwiseRecord] = (),
+    gold: GoldRecord | None = None,
+    strength: int | None = None,
+    key: str = "",
+    name: str = "",
+    extra: Extra | None = None,
+) -> TurnRecord:
+    """A turn with two responses, the first of which is A, as their file has them.
+
+    Args:
+        message: The user message that both answer.
+        responses: The two; equal ones are told apart.
+        labels: What people said of them.
+        gold: The answer held to be right, also the label of BENCHMARK.
+        strength: How much better it says that one is, 1 or 2.
+        key: The comparison's key, if the file has one.
+        name: What the file calls the row; else the key is made of it and the content.
+        extra: What else is kept with the comparison.
+    """
+    one, other = told_apart(responses)
+    agreed = [] if gold is None or gold.verdict is None else [gold.verdict]
+    comparison = ComparisonRecord(
+        key=key or comparison_key(message, one, other, name=name),
+        a=one.key,
+        b=other.key,
+        extra=extra or {},
+        labels=(
+            *(PairwiseRecord(LabelDetails(BENCHMARK), each, strength) for each in agreed),
+            *labels,
+        ),
+        gold=() if gold is None else (gold,),
+    )
+    return TurnRecord(message, (one, other), (comparison,))
 
 
 def comparison_key(

@@ -37,6 +37,8 @@ SCENARIO: Final = "rewardbench"
 _SIDES: Final = ("chosen", "rejected")
 _SYSTEMS: Final = ("system", "system_prompt")
 """Columns of the system prompt."""
+_OF_ULTRAFEEDBACK: Final = frozenset({"score_chosen", "chosen-rating"})
+"""Fields by which UltraFeedback's pairs are told from this format."""
 _ALWAYS: Final = ("prompt", *_SIDES, *_SYSTEMS, "subset")
 _KNOWN: Final = (*_ALWAYS, "chosen_model", "rejected_model")
 _KNOWN_OF_LISTS: Final = (*_ALWAYS, "models", "num_correct")
@@ -50,6 +52,7 @@ def looks_like(row: object) -> bool:
         and {"prompt", "chosen", "rejected"} <= row.keys()
         and not {"annotator", "source"} <= row.keys()
         and not isinstance(row["chosen"], Mapping)
+        and not _OF_ULTRAFEEDBACK & row.keys()
     )
 
 

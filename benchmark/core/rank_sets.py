@@ -116,7 +116,8 @@ def surely_ahead(
         others = np.flatnonzero(is_told[place])
         both = variances[:, place, None] + variances[:, others]
         moved = points[:, place, None] - points[:, others] - gaps[place, others]
-        errors = moved / np.sqrt(both[1:] / both[0])
+        with np.errstate(over="ignore"):  # a draw that knows nothing of a pair errs by nothing
+            errors = moved / np.sqrt(both[1:] / both[0])
         silent = np.isnan(errors)
         squares = np.where(silent, 0.0, errors) ** 2
         error = np.sqrt(squares.sum(axis=0) / np.maximum(1, (~silent).sum(axis=0)))

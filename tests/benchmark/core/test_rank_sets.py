@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -130,3 +132,10 @@ def test_an_end_has_at_most_2_5_percent_unbounded_draws_on_its_side(unbounded, s
     if end is not None:
         # Linear between the 25th and the 26th of the outermost draws, else the 26th.
         assert side * end == pytest.approx(900 + 200 * (974.025 if not unbounded else 974) / 999)
+
+
+def test_a_draw_that_knows_nothing_of_a_pair_errs_by_nothing():
+    games = np.array([[0.0, 50.0], [50.0, 0.0]])
+    drawn = sample_of([[1000.0, 990.0], [1e6, -1e6], [1000.0, 980.0]])
+    told = replace(drawn, games=games)
+    assert not surely_ahead(np.array([1000.0, 995.0]), told).any()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import Max
 
+from annotation.core.reasoning import REASONING
 from annotation.core.refusals import Refused
 from annotation.models import (
     AuditEvent,
@@ -31,7 +32,7 @@ ResponseKey = tuple[int, str, str, str]
 class NewResponse(NamedTuple):
     """A model's text for a turn; `continues` is the response of the turn before that it follows.
 
-    None continues the original line.
+    None continues the original line. `reasoning` is what the model thought before, "" for nothing.
     """
 
     turn: int
@@ -39,6 +40,7 @@ class NewResponse(NamedTuple):
     variant: str
     text: str
     continues: int | None = None
+    reasoning: str = ""
 
     @property
     def key(self) -> ResponseKey:
@@ -79,6 +81,7 @@ def add_responses(wanted: Sequence[NewResponse]) -> list[AddedResponse]:
             text_hash=one.key[3],
             continues_id=one.continues,
             position=last[one.turn],
+            extra={REASONING: one.reasoning} if one.reasoning else {},
         )
     if new:
         # Somebody else may store the same at the same moment: theirs is as good.

@@ -22,10 +22,8 @@ from annotation.core.formats.records import (
     SatisfactionRecord,
     TurnRecord,
 )
+from annotation.core.reasoning import REASONING, reasoning_text
 from annotation.core.refusals import gettext_noop
-
-REASONING: Final = "reasoning"
-"""The key of a response's `extra` with what the model thought before it answered."""
 
 TOOL: Final = "tool"
 """What a message is that holds a tool's result: one of the model's steps, no speaker of its own."""
@@ -167,7 +165,7 @@ class _Reader:
         elif kind in _THOUGHT_PARTS:
             thought = data.get("thinking", data.get("reasoning", data.get(name)))
             rest = fields.rest("type") if thought is None else thought
-            told = rest if isinstance(rest, str) else json.dumps(rest, ensure_ascii=False)
+            told = reasoning_text(rest) or json.dumps(rest, ensure_ascii=False)
             step.thoughts += [told] if rest else []
         elif kind in ("tool_use", "tool_call"):
             step.pieces.append(_block("tool-call", self._call(data)))
@@ -232,7 +230,8 @@ class _Reader:
         A response of a model has it in its `extra`, any other message in that of the session.
         """
         thoughts = [each for each in _THOUGHT_FIELDS if isinstance(fields.data.get(each), str)]
-        step.thoughts += [fields.text(each) for each in thoughts if fields.data[each]]
+        said = [fields.text(each) for each in thoughts if fields.data[each]]
+        step.thoughts += dict.fromkeys(said)  # servers send the same under two names
         if step.thoughts:
             fields.notes.kept.append(REASONING)
         known = [*_READ, *thoughts, *self._drop]

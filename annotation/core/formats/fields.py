@@ -11,10 +11,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
+from operator import is_
 from typing import Final, TypeVar
 
-from annotation.core.formats.records import DatasetRecord, Fault, Row, SessionRecord, shown
+from annotation.core.formats.records import (
+    DatasetRecord,
+    Fault,
+    ResponseRecord,
+    Row,
+    SessionRecord,
+    TurnRecord,
+    shown,
+)
 from annotation.core.participants import composed, has_unseen, rater_name
+from annotation.core.reasoning import REASONING, join_reasoning, split_reasoning
 from annotation.core.refusals import gettext_noop
 
 Word = TypeVar("Word", bound=StrEnum)
@@ -307,6 +317,43 @@ class Fields:
                 self.fault(name, _UNPLACED, value)
 
 
+def _without_reasoning(record: SessionRecord, notes: Notes) -> SessionRecord:
+    """The record with what models thought taken out of their responses and kept beside them."""
+    changed = {
+        place: turn
+        for place, before in enumerate(record.turns)
+        if (turn := _answers_alone(before, notes)) is not before
+    }
+    if not changed:
+        return record
+    turns = [changed.get(place, turn) for place, turn in enumerate(record.turns)]
+    return replace(record, turns=tuple(turns))
+
+
+def _answers_alone(turn: TurnRecord, notes: Notes) -> TurnRecord:
+    responses = [_answer_alone(response, notes) for response in turn.responses]
+    if all(map(is_, responses, turn.responses)):
+        return turn
+    texts: dict[tuple[str, str, str | None], str | None] = {}
+    for place, (response, before) in enumerate(zip(responses, turn.responses, strict=True)):
+        named = response.model, response.variant, response.text
+        if texts.setdefault(named, before.text) != before.text:
+            # Two that differ in their reasoning alone stay two responses.
+            responses[place] = replace(response, variant=f"{response.variant}{place + 1}")
+    return replace(turn, responses=tuple(responses))
+
+
+def _answer_alone(response: ResponseRecord, notes: Notes) -> ResponseRecord:
+    found = split_reasoning(response.text or "")
+    if found.answer == (response.text or ""):
+        return response
+    extra = dict(response.extra)
+    if found.reasoning:
+        extra[REASONING] = join_reasoning(extra.get(REASONING), found.reasoning)
+        notes.kept.append(REASONING)
+    return replace(response, text=found.answer, extra=extra)
+
+
 Parse = Callable[[Fields], SessionRecord | DatasetRecord]
 
 
@@ -316,6 +363,8 @@ def parsed(line: int, data: Mapping[str, object], parse: Parse) -> Row:
     record: SessionRecord | DatasetRecord | None = parse(Fields(data, notes))
     if notes.faults or notes.skipped:
         record = None
+    if isinstance(record, SessionRecord):
+        record = _without_reasoning(record, notes)
     if notes.messages and isinstance(record, SessionRecord):
         record = replace(record, extra={**record.extra, "messages": notes.messages})
     return Row(

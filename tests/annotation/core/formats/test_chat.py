@@ -218,7 +218,7 @@ def test_thoughts_are_kept_apart_and_counted(notes):
     found = read_messages(Fields({"m": rows}, notes), "m")
     assert [each.text for each in found] == ["ho", "ho", ""]
     thoughts = [(each.extra or {}).get("reasoning") for each in found]
-    assert thoughts == ["eh", "hm", '{"summary": ["so"]}']
+    assert thoughts == ["eh", "hm", "so"]
     assert notes.kept == ["reasoning"] * 3
 
 

@@ -247,7 +247,7 @@ class FakeLlm:
                 rule=self.rule,
                 style=self.style,
                 letter=letter_only,
-            ) or FakeAnswer(self.reply(body["model"], prompt))
+            ) or FakeAnswer("A" if letter_only else self.reply(body["model"], prompt))
         usage: dict[str, Any] = {
             "prompt_tokens": len(prompt) // CHARACTERS_PER_TOKEN,
             "completion_tokens": len(answer.text) // CHARACTERS_PER_TOKEN + 1,

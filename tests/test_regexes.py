@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.core.reasoning import split_reasoning, visible_answer
 from annotation.core.refusals import Refused
 from benchmark.core.personal_data import personal_data, without_personal_data
 from judging.core import echoes, structured
@@ -187,6 +188,8 @@ READERS = [
     edited_text,
     neutralise,
     read_sorted,
+    split_reasoning,
+    visible_answer,
     personal_data,
     without_personal_data,
     categories.sort_requests,
@@ -194,7 +197,9 @@ READERS = [
 BEGINNINGS = [
     "final decision", "The final decision is", "最终决定", "[[", "```", '{"classification"',
     '{"classification": 3, "reason": "x", "analysis": "', "preference", "<", "a@b.cn ",
-    "13800138000 ", '{"a":', "select <b> if 甲 1",
+    "13800138000 ", '{"a":', "select <b> if 甲 1", "<think>", "</think>", "x</think>", "[THINK]x",
+    "<think>x</think>y.", "```\n<think>", "```a\n</think>", "analysisWe ", "a.assistantfinalA",
+    "<|channel|>analysis<|message|>x<|end|>", "<|channel|>final<|message|>x", "<think><answer>",
 ]  # fmt: skip
 PUMPS = [*BEGINNINGS, " ", "\n", "{", '{"a":', '{"a', "[", "]]", "`", "goodbye", "a@b.cn "]
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeVar
 
 from annotation.core.choices import LabelledEnum
+from annotation.core.reasoning import without_reasoning
 from annotation.core.refusals import Refused, gettext_noop
-from judging.core.structured import last_object, storable, without_reasoning
+from judging.core.structured import last_object, storable
 
 
 class Category(LabelledEnum):

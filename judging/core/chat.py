@@ -17,8 +17,17 @@ from hashlib import sha256
 from typing import Any, Final
 
 from annotation.core.conversations import Message
+from annotation.core.reasoning import (
+    BETWEEN,
+    REASONING_FIELDS,
+    REASONING_PARTS,
+    join_reasoning,
+    reasoning_text,
+    split_reasoning,
+)
 from annotation.core.refusals import Refused
-from judging.core.structured import storable, without_reasoning
+from judging.core.structured import storable
+from judging.core.tokens import aligned, readable_token
 from judging.core.verdicts import TokenLogprob
 
 
@@ -55,9 +64,7 @@ class CompletionPieces:
         return self._add_delta(_mapping(choice.get("delta")) or _mapping(choice.get("message")))
 
     def _add_delta(self, delta: Mapping[str, object]) -> bool:
-        apart = delta.get("reasoning_content") or delta.get("reasoning")
-        if isinstance(apart, str):
-            self._reasoning.append(apart)
+        self._reasoning.append(_apart(delta))
         self._refusal.append(_text(delta.get("refusal")))
         self._others |= {name: delta[name] for name in _CALLS if delta.get(name)}
         content = _content(delta.get("content"))
@@ -91,7 +98,6 @@ _TELLING_WHY: Final = ("error", "content_filter_results")
 _CALLS: Final = ("tool_calls", "function_call")
 
 
-_THINKING_END: Final = "</think>"
 _TELLING: Final = re.compile(r"\W*+(?:[A-Za-z0-9]|true|false)\W*+", re.IGNORECASE)
 """A letter, a digit, a yes or no: the tokens whose alternatives say how sure a model was."""
 
@@ -263,8 +269,8 @@ _CUT_REASONS: Final = frozenset(
 def read_completion(key: str, data: object, *, latency_ms: int) -> Reply:
     """The reply in a chat completion's JSON.
 
-    Reasoning is taken out here, once: what stands before the last `</think>`, an unfinished
-    `<think>`, and the `reasoning_content` that some servers send apart.
+    Reasoning is taken out here, once: what is marked as such in the text, and what some servers
+    send apart.
 
     Raises:
         Refused: `data` has no first choice with a message.
@@ -274,19 +280,17 @@ def read_completion(key: str, data: object, *, latency_ms: int) -> Reply:
     if not message:
         raise Refused("llm:malformed", "the completion has no message")
     content = storable(_content(message.get("content")))
-    answer = without_reasoning(content)
-    text = answer.strip()
-    end = content.rfind(_THINKING_END)
-    start = (end + len(_THINKING_END) if end >= 0 else 0) + answer.find(text)
-    apart = message.get("reasoning_content") or message.get("reasoning")
-    reasoning = content[:start] + content[start + len(text) :]
+    found = split_reasoning(content)
+    text = found.answer.strip()
+    pieces = list(found.pieces) if text else [(0, 0)]
+    pieces[0] = (pieces[0][0] + found.answer.find(text), pieces[0][1])
     return Reply(
         key=key,
         text=text,
-        reasoning=storable(f"{apart if isinstance(apart, str) else ''}{reasoning}").strip(),
+        reasoning=storable(join_reasoning(_apart(message), found.reasoning)),
         finish_reason=storable(_text(choice.get("finish_reason"))),
         usage=_usage(_mapping(_mapping(data).get("usage"))),
-        steps=_steps(choice.get("logprobs"), content=content, start=start),
+        steps=_steps(choice.get("logprobs"), content=content, pieces=pieces),
         latency_ms=latency_ms,
     )
 
@@ -324,11 +328,23 @@ def _first(value: object) -> object:
 
 
 def _content(value: object) -> str:
-    """The text of a message; some servers send it in parts."""
+    """The text of a message; some servers send it in parts, of which some are reasoning."""
     if isinstance(value, list):
-        texts = [_mapping(part).get("text") for part in value]
+        parts = [_mapping(part) for part in value]
+        texts = [part.get("text") for part in parts if part.get("type") not in REASONING_PARTS]
         return "".join(text for text in texts if isinstance(text, str))
     return _text(value)
+
+
+def _apart(message: Mapping[str, object]) -> str:
+    """The reasoning that a message has beside its text, or in parts of it."""
+    for name in REASONING_FIELDS:
+        if found := reasoning_text(message.get(name)):
+            return found
+    content = message.get("content")
+    parts = [_mapping(part) for part in content] if isinstance(content, list) else []
+    thought = (reasoning_text(part) for part in parts if part.get("type") in REASONING_PARTS)
+    return "".join(thought)
 
 
 def _usage(usage: Mapping[str, object]) -> Usage:
@@ -352,30 +368,44 @@ def _count(value: object) -> int | None:
     return value if 0 <= value <= _MOST_TOKENS else None
 
 
-def _steps(logprobs: object, *, content: str, start: int) -> tuple[TokenStep, ...] | None:
-    """The steps worth keeping, with offsets counted from the text's first byte."""
+def _steps(
+    logprobs: object, *, content: str, pieces: Sequence[tuple[int, int]]
+) -> tuple[TokenStep, ...] | None:
+    """The steps worth keeping, with offsets into the answer, counted in bytes.
+
+    The answer are the pieces of the content, with `BETWEEN` between each two.
+    """
     tokens = _mapping(logprobs).get("content")
     if not isinstance(tokens, list):
         return None
     entries = [_mapping(token) for token in tokens]
-    pieces = [_token_bytes(entry) for entry in entries]
-    before = max(b"".join(pieces).rfind(content.encode()), 0)  # reasoning sent apart, if any
-    offset = -before - len(content[:start].encode())
+    given = [_bytes(entry) for entry in entries]
+    written = aligned([_text(entry.get("token")) for entry in entries], given, content)
+    before = max(b"".join(written).rfind(content.encode()), 0)  # reasoning sent apart, if any
+    spans = [
+        (before + len(content[:start].encode()), len(content[start:end].encode()))
+        for start, end in pieces
+    ]
     kept: list[TokenStep] = []
-    for entry, piece in zip(entries, pieces, strict=True):
-        token = _text(entry.get("token"))
-        if offset + len(piece) > 0 and (not kept or _TELLING.fullmatch(token)):
-            kept.append(TokenStep(offset, storable(token), _alternatives(entry)))
-        offset += len(piece)
+    place, told = 0, 0  # in all tokens; in the answer, up to the piece
+    for entry, raw, piece in zip(entries, given, written, strict=True):
+        while len(spans) > 1 and place >= sum(spans[0]):
+            told += spans.pop(0)[1] + len(BETWEEN)
+        start = spans[0][0]
+        token = readable_token(_text(entry.get("token")), raw)
+        is_telling = place < sum(spans[0]) and _TELLING.fullmatch(token)
+        if place + len(piece) > start and (is_telling or not kept):
+            kept.append(TokenStep(told + place - start, storable(token), _alternatives(entry)))
+        place += len(piece)
     return tuple(kept)
 
 
-def _token_bytes(entry: Mapping[str, object]) -> bytes:
+def _bytes(entry: Mapping[str, object]) -> bytes | None:
     """The bytes of a token; servers send them because a token may be part of a character."""
     raw = entry.get("bytes")
     if isinstance(raw, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw):
         return bytes(raw)
-    return _text(entry.get("token")).encode(errors="surrogatepass")
+    return None
 
 
 _LOGPROBS: Final = (-10_000.0, 1.0)
@@ -386,11 +416,13 @@ def _alternatives(entry: Mapping[str, object]) -> tuple[TokenLogprob, ...]:
     top = entry.get("top_logprobs")
     found: list[TokenLogprob] = []
     least, most = _LOGPROBS
-    for alternative in top if isinstance(top, list) else []:
-        token = _mapping(alternative).get("token")
-        logprob = finite_number(_mapping(alternative).get("logprob"))
+    for each in top if isinstance(top, list) else []:
+        alternative = _mapping(each)
+        token = alternative.get("token")
+        logprob = finite_number(alternative.get("logprob"))
         if isinstance(token, str) and logprob is not None and least <= logprob <= most:
-            found.append(TokenLogprob(storable(token), logprob))
+            readable = readable_token(token, _bytes(alternative))
+            found.append(TokenLogprob(storable(readable), logprob))
     return tuple(found)
 
 

@@ -14,7 +14,6 @@ from typing import Final
 
 from annotation.core.conversations import Message, Speaker
 from annotation.core.refusals import gettext_noop, register
-from judging.core.structured import without_reasoning
 
 
 def choose_model(
@@ -102,7 +101,6 @@ def talk_text(code: str) -> str:
 
 
 MAX_MESSAGE_CHARACTERS: Final = 20_000
-_THINKING_START: Final = "<think>"
 
 
 class ReplyState(StrEnum):
@@ -274,12 +272,3 @@ def messages_for_model(
             reply = f"{messages.pop().text}\n\n{reply}"  # noqa: PLW2901 - one reply of two
         messages.append(Message(Speaker.ASSISTANT, reply))
     return (*messages, Message(Speaker.USER, "\n\n".join([*unanswered, text])))
-
-
-def visible_text(content: str) -> str:
-    """What a participant may see of a reply that is still being written: no reasoning.
-
-    The beginning of a tag that may become `<think>` is held back until it is clear.
-    """
-    text = without_reasoning(content).strip()
-    return "" if _THINKING_START.startswith(text) else text

@@ -58,12 +58,15 @@ _OPENERS: Final = re.compile(
     r"<(?=\s*+(?:/\s*+)?+(?:" + "|".join(TAGS) + r")\b)"  # our own tags, whole or cut short
     r"|<(?=\|[\w/ .-]{1,60}\|>)"  # <|im_start|>, <|eot_id|>, …
     r"|<(?=｜[^<>]{1,60}｜>)"  # the same with full-width bars
-    r"|<(?=\s*+(?:/\s*+)?+(?:think|thinking|s|bos|eos|start_of_turn|end_of_turn)\s*+>)"
+    r"|<(?=\s*+(?:/\s*+)?+(?:s|bos|eos|start_of_turn|end_of_turn)\s*+>)"
+    r"|<(?=\s*+(?:/\s*+)?+(?:think|thinking|thought|reasoning|scratchpad)\s*+>)"
+    r"|<(?=\|channel>|channel\|>)"
+    r"|◁(?=/?think▷)"
     r"|<(?=</?SYS>>)"
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])",
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|THINK)\])",
     re.IGNORECASE,
 )
-_HARMLESS: Final = {"<": "‹", "[": "⟦"}
+_HARMLESS: Final = {"<": "‹", "[": "⟦", "◁": "◃"}
 
 
 class PromptText(str):

@@ -16,6 +16,8 @@ from typing import Any, Final
 
 from annotation.core.conversations import Dialogue, Message, Speaker
 from judging.core.chat import TokenStep, finite_number
+from judging.core.tokens import letter_of
+from judging.core.verdicts import letter_log_odds
 
 REWARD_SCALE: Final = "reward"
 """A score whose range only its model knows; a higher one is better."""
@@ -116,6 +118,19 @@ def expected_side(text: str, steps: Sequence[TokenStep] | None) -> float | None:
             weights[word.group(1).lower()] += math.exp(entry.logprob)
     total = sum(weights.values())
     return 3 + weights["true"] / total if total else None
+
+
+def letter_odds(steps: Sequence[TokenStep] | None) -> float | None:
+    """The log-odds of the first token that is a letter A or B, else of the first token.
+
+    Blanks, quotes and other marks may stand before the letter.
+    """
+    for step in steps or ():
+        if letter_of(step.token):
+            return letter_log_odds(step.top)
+        if any(character.isalnum() for character in step.token):
+            break
+    return letter_log_odds(steps[0].top) if steps else None
 
 
 def _deciding(

@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import Final, cast
 
 from annotation.core.choices import SATISFIED_FROM, Reason, Verdict, is_satisfied
+from annotation.core.reasoning import without_reasoning
 from annotation.core.refusals import Refused
 from judging.core.calibration import HIGHEST, LOWEST
 from judging.core.quotes import blank_objects, blank_quotes, blank_spans, json_objects
@@ -151,8 +152,6 @@ REASON_WORDS: Final[dict[str, Reason]] = {
 }
 """Reasons as the prompts name them, Chinese and English."""
 
-_THINKING_END: Final = "</think>"
-_THINKING_START: Final = "<think>"
 _STRAIGHT: Final = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "｛": "{", "｝": "}"}
 )
@@ -193,13 +192,6 @@ def parse_turn(text: str, form: ReplyForm = PLAIN, *, judged: str = "") -> TurnR
     if found is None or _pattern(form.anchor).search(rest):
         return _from_fields(_loose_fields(answer, form), form, Repair.FIELDS)
     return _from_fields(found, form, Repair.NONE if _is_bare(reply) else Repair.UNWRAPPED)
-
-
-def without_reasoning(text: str) -> str:
-    """The reply after the last end of reasoning; "" where the reasoning never ended."""
-    _, ended, after = text.rpartition(_THINKING_END)
-    answer = after if ended else text
-    return answer.partition(_THINKING_START)[0]
 
 
 def stated(text: str, *, key: str, judged: str = "") -> str:

@@ -16,6 +16,7 @@ from typing import Final
 from annotation.core.choices import LabelledEnum, Verdict
 from annotation.core.refusals import gettext_noop
 from judging.core.quotes import blank_objects, blank_quotes
+from judging.core.tokens import letter_of
 
 UNPARSEABLE: Final = "verdict:unparseable"
 """The error code of a reply that carries no verdict."""
@@ -115,20 +116,20 @@ class TokenLogprob:
 def letter_log_odds(top: Sequence[TokenLogprob]) -> float | None:
     """Log P(A)/P(B) as shown, from the top log-probabilities of one token (protocols A1.4).
 
-    Tokens that strip to A or B are summed by letter; a missing letter takes the lowest
-    log-probability returned. None where neither letter is among them. Entries that are not
-    finite carry no information and are left out.
+    Tokens that are A or B but for marks and quotes are summed by letter; small letters count where
+    there are no capitals, since "a" is a word. A missing letter takes the lowest log-probability
+    returned. None where neither letter is among them. Entries that are not finite carry no
+    information and are left out.
     """
     finite = [entry for entry in top if math.isfinite(entry.logprob)]
-    by_letter = {
-        letter: [entry.logprob for entry in finite if entry.token.strip() == letter]
-        for letter in ("A", "B")
-    }
-    if not any(by_letter.values()):
-        return None
-    lowest = min(entry.logprob for entry in finite)
-    first, second = (_log_sum(values) if values else lowest for values in by_letter.values())
-    return first - second
+    told = [(letter_of(entry.token), entry.logprob) for entry in finite]
+    for pair in ("AB", "ab"):
+        values = [[logprob for letter, logprob in told if letter == wanted] for wanted in pair]
+        if any(values):
+            lowest = min(entry.logprob for entry in finite)
+            first, second = (_log_sum(each) if each else lowest for each in values)
+            return first - second
+    return None
 
 
 def _log_sum(values: Sequence[float]) -> float:

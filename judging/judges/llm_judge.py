@@ -80,12 +80,17 @@ from judging.core.rules import (
     Window,
     excerpt,
 )
-from judging.core.score_api import expected_score, expected_side, parse_score, scored_messages
+from judging.core.score_api import (
+    expected_score,
+    expected_side,
+    letter_odds,
+    parse_score,
+    scored_messages,
+)
 from judging.core.structured import ReplyForm, TurnReply, parse_grade, stated
 from judging.core.verdicts import (
     UNPARSEABLE,
     VerdictRule,
-    letter_log_odds,
     parse_paper,
     verdict_of_log_odds,
 )
@@ -422,7 +427,7 @@ class LlmJudge:
 def _read_letter(reply: Reply) -> _Verdict:
     if reply.steps is None and _PART_OF_A_CHARACTER not in reply.text:
         raise LlmError(LlmCode.NO_LOGPROBS)
-    log_odds = letter_log_odds(reply.steps[0].top) if reply.steps else None
+    log_odds = letter_odds(reply.steps)
     if log_odds is None:
         raise Refused(UNPARSEABLE, "neither letter is among the likely tokens")
     return verdict_of_log_odds(log_odds), log_odds

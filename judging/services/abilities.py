@@ -24,7 +24,7 @@ from judging.core.chat import ChatRequest, JsonSchema, Reply
 from judging.core.endpoints import Endpoint, listed_context
 from judging.core.manners import PLAIN, Manners
 from judging.core.rules import JudgePrompt
-from judging.core.score_api import parse_score, scored_messages
+from judging.core.score_api import letter_odds, parse_score, scored_messages
 from judging.core.verdicts import VerdictRule
 from judging.judges.llm_judge import LETTER_ALTERNATIVES
 from judging.llm.client import ChatClient
@@ -438,7 +438,7 @@ def _request(endpoint: Endpoint, ability: str) -> ChatRequest:
 def _shows(ability: str, reply: Reply) -> bool:
     """Whether a reply shows an ability; of system messages it is enough that it came."""
     if ability == "logprobs":
-        return bool(reply.steps and reply.steps[0].top)
+        return letter_odds(reply.steps) is not None
     if ability == "json_schema":
         try:
             said = json.loads(reply.text)

@@ -22,6 +22,7 @@ from judging.core.judge_prompts import turn_schema
 from judging.core.prompt_edits import FILES, PromptBook
 from judging.core.prompts import Prompt
 from judging.core.questions import LabelledPair, PairAnswer, ShownPair
+from judging.core.score_api import letter_odds
 from judging.core.verdicts import VerdictRule
 from judging.judges.asking import NO_ANSWER
 from judging.judges.llm_judge import LlmJudge, LlmJudgeSettings
@@ -185,7 +186,8 @@ def _log_probabilities(reply: Reply) -> Ability:
     if not reply.steps:
         return Ability(works=False, said="the reply has none", latency_ms=reply.latency_ms)
     top = ", ".join(f"{entry.token!r} {entry.logprob:.2f}" for entry in reply.steps[0].top)
-    return Ability(works=True, said=top, latency_ms=reply.latency_ms)
+    is_readable = letter_odds(reply.steps) is not None
+    return Ability(works=is_readable, said=top, latency_ms=reply.latency_ms)
 
 
 def _has_form(text: str) -> bool:

@@ -22,10 +22,11 @@ from django.conf import settings
 from django.db import OperationalError, connections
 from django.utils import timezone
 
+from annotation.core.reasoning import split_reasoning, visible_answer
 from annotation.core.refusals import Refused
 from annotation.models import Session
 from judging.core.chat import ChatRequest, Reply
-from judging.core.conversations import ANSWERED, PENDING, messages_for_model, visible_text
+from judging.core.conversations import ANSWERED, PENDING, messages_for_model
 from judging.core.endpoints import Endpoint
 from judging.llm.client import ChatClient
 from judging.llm.errors import ENDPOINT_WIDE, LlmError
@@ -185,7 +186,12 @@ class _Heard:
     @property
     def text(self) -> str:
         """What of it a participant may see."""
-        return visible_text(self._content)
+        return visible_answer(self._content)
+
+    @property
+    def reasoning(self) -> str:
+        """What of it is none of the answer."""
+        return split_reasoning(self._content, is_growing=True).reasoning
 
 
 async def write_reply(ticket: Ticket, lines: Lines) -> None:
@@ -229,7 +235,13 @@ async def _listen(
         return asking.result()
     if not wanted:
         return None
-    reply = Reply(request.key(), heard.text, finish_reason=_STOPPED, latency_ms=ticket.ms())
+    reply = Reply(
+        request.key(),
+        heard.text,
+        heard.reasoning,
+        finish_reason=_STOPPED,
+        latency_ms=ticket.ms(),
+    )
     if reply.text:
         await line.store.put(request, reply)
     return reply

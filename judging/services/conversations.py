@@ -20,6 +20,7 @@ from django.db.models import Count, F, Q
 from annotation.core.assignment import lease_end
 from annotation.core.choices import StudyKind
 from annotation.core.conversations import HeldConversation, HeldTurn, requirements_of
+from annotation.core.reasoning import REASONING
 from annotation.core.refusals import Refused
 from annotation.models import AuditEvent, Claim, ClaimState, Session, Study, SubmissionKind, User
 from annotation.services.claims import (
@@ -344,7 +345,7 @@ def _held_conversation(
         HeldTurn(message.text, message.reply, model, _known_of(talk, message))
         if message.status in ANSWERED
         else HeldTurn(message.text, None)
-        for message in talk.messages.order_by("position")
+        for message in talk.messages.select_related("call").order_by("position")
     )
     extra: dict[str, object] = {"study": study.slug, "ending": ending.value}
     if stated:
@@ -359,6 +360,7 @@ def _known_of(talk: Conversation, message: ConversationMessage) -> dict[str, obj
         "first_text_ms": message.first_text_ms,
         "total_ms": message.total_ms,
         "sent_at": message.sent_at.isoformat(),
+        REASONING: message.call.reasoning if message.call else "",
     }
     return {name: value for name, value in known.items() if value not in {None, ""}}
 

@@ -25,7 +25,7 @@ from judging.core.rules import GenerationContext, GenerationSettings
 from judging.core.runs import TARGETS, StageName
 from judging.core.targets import RunTarget
 from judging.judges.protocol import Judge
-from judging.models import GeneratedResponse, JudgeRun
+from judging.models import GeneratedResponse, JudgeRun, LlmCall
 from judging.queries.configurations import (
     as_json,
     generation_settings,
@@ -338,6 +338,7 @@ def _store_step(
 ) -> None:
     answered = [row for row, answer in came.items() if answer.value is not None]
     context = generation_settings(run.config).context
+    thoughts = _reasoning([calls.get(came[row].call.call_key or "") for row in answered])
     added = add_responses(
         [
             NewResponse(
@@ -346,6 +347,7 @@ def _store_step(
                 variant=context.variant,
                 text=came[row].value or "",
                 continues=None if row.previous_id is None else rows[row.previous_id].response_id,
+                reasoning=thoughts.get(calls.get(came[row].call.call_key or ""), ""),
             )
             for row in answered
         ]
@@ -360,6 +362,12 @@ def _store_step(
         row.raw = raw_to_keep(answer.call, answered=answer.value is not None, call_id=row.call_id)
         row.error_code = answer.error_code or ""
     GeneratedResponse.objects.bulk_update(came, _FIELDS)
+
+
+def _reasoning(calls: Collection[int | None]) -> dict[int | None, str]:
+    """What models thought before their replies, by call; one query."""
+    rows = LlmCall.objects.filter(pk__in=filter(None, calls)).exclude(reasoning="")
+    return dict(rows.values_list("pk", "reasoning"))
 
 
 _FIELDS: Final = ("status", "response", "is_new", "call", "raw", "error_code")

@@ -108,9 +108,9 @@ def test_the_body_asks_for_what_is_wanted_and_nothing_else():
     ("content", "text", "reasoning"),
     [
         ("  plain \n", "plain", ""),
-        ("<think>hm</think>\n\nyes", "yes", "<think>hm</think>"),
-        ("hm</think>yes", "yes", "hm</think>"),
-        ("<think>never ends", "", "<think>never ends"),
+        ("<think>hm</think>\n\nyes", "yes", "hm"),
+        ("hm</think>yes", "yes", "hm"),
+        ("<think>never ends", "", "never ends"),
         ("", "", ""),
         (None, "", ""),
         ([{"type": "text", "text": "in "}, {"type": "text", "text": "parts"}, 3], "in parts", ""),
@@ -235,3 +235,60 @@ def test_a_token_that_no_row_can_hold_is_mended():
 )
 def test_a_reply_that_reached_its_longest_length_is_cut(reason, is_cut):
     assert read("Because", finish_reason=reason).is_cut is is_cut
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "reasoning"),
+    [
+        ([{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+          {"type": "text", "text": "yes"}], "yes", "hm"),
+        ([{"type": "reasoning", "text": "hm"}, {"type": "output_text", "text": "yes"}],
+         "yes", "hm"),
+        ("[THINK]hm[/THINK]yes", "yes", "hm"),
+        ("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>yes",
+         "yes", "hm"),
+    ],
+)  # fmt: skip
+def test_reasoning_is_taken_out_however_it_is_marked(content, text, reasoning):
+    reply = read(content)
+    assert (reply.text, reply.reasoning) == (text, reasoning)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "content"),
+    [
+        (["<think>", "A", "</think>", "B", ": ", "4"], "<think>A</think>B: 4"),
+        (["[TH", "INK]", "A", "[/THINK]", "B", ": ", "4"], "[THINK]A[/THINK]B: 4"),
+        (["analysis", "A", ".", "assistantfinal", "B", ":", "Ġ4"], "analysisA.assistantfinalB: 4"),
+        (["<think>", "A", "</think>", "▁B", ":", "▁4"], "<think>A</think> B: 4"),
+    ],
+)
+def test_offsets_count_from_the_answer(tokens, content):
+    reply = read(content, logprobs={"content": [token(each) for each in tokens]})
+    assert reply.text == "B: 4"
+    assert [step.token.strip() for step in reply.steps or ()] == ["B", "4"]
+    for step in reply.steps or ():
+        end = step.offset + len(step.token)
+        assert reply.text[max(step.offset, 0) : end].strip() == step.token.strip()
+
+
+def test_offsets_count_over_reasoning_within_an_answer():
+    tokens = ["é", "\n", "<think>", "5", "</think>", "score ", "4", "\n", "<think>", "6"]
+    content = "".join(tokens)
+    reply = read(content, logprobs={"content": [token(each) for each in tokens]})
+    assert reply.text == "é\n\nscore 4"
+    assert [(step.offset, step.token) for step in reply.steps or ()] == [(0, "é"), (10, "4")]
+
+
+def test_alternatives_are_read_through_the_marks_of_a_tokenizer():
+    first = {
+        "token": "token_id:32",
+        "bytes": None,
+        "top_logprobs": [
+            {"token": "token_id:32", "bytes": [65], "logprob": -0.1},
+            {"token": "ĠB", "bytes": None, "logprob": -2.0},
+        ],
+    }
+    reply = read("A", logprobs={"content": [first]})
+    assert reply.steps is not None
+    assert reply.steps[0].top == (TokenLogprob("A", -0.1), TokenLogprob(" B", -2.0))

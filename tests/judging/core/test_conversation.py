@@ -14,7 +14,6 @@ from judging.core.conversations import (
     messages_for_model,
     poll_ms,
     talk_text,
-    visible_text,
 )
 
 
@@ -86,22 +85,6 @@ def test_the_model_is_sent_the_conversation_so_far():
         ("user", "d\n\ne"),
     ]
     assert said(messages_for_model(" ", [], "e")) == [("user", "e")]
-
-
-@pytest.mark.parametrize(
-    ("content", "shown"),
-    [
-        ("", ""),
-        ("<", ""),
-        ("<thi", ""),
-        ("<think>no", ""),
-        ("<think>no</think> Yes", "Yes"),
-        ("<th>", "<th>"),
-        ("Yes ", "Yes"),
-    ],
-)
-def test_reasoning_is_not_shown_while_a_reply_is_written(content, shown):
-    assert visible_text(content) == shown
 
 
 def test_every_code_has_a_sentence_and_unknown_ones_the_last_resort():

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from judging.core.chat import TokenStep
-from judging.core.score_api import expected_score, expected_side
+from judging.core.score_api import expected_score, expected_side, letter_odds
 from judging.core.verdicts import TokenLogprob
 
 REPLY = '好 {"classification": 4, "reason": "satisfied"}'
@@ -86,3 +86,26 @@ def test_without_the_alternatives_of_the_word_nothing_is_known(text, steps):
 def test_an_infinite_alternative_counts_nothing():
     top = (TokenLogprob("true", -math.inf), TokenLogprob("false", -0.5))
     assert expected_side(SIDE, [TokenStep(TRUE_AT, "true", top)]) == 3.0
+
+
+SURE = (("A", 0.6), ("B", 0.3))
+UNSURE = (("A", 0.1), ("B", 0.1), ('"', 0.8))
+
+
+@pytest.mark.parametrize(
+    ("steps", "ratio"),
+    [
+        ([step(*SURE, said="A")], 2),
+        ([step(*UNSURE, said='"'), step(*SURE, said="A")], 2),
+        ([step(*UNSURE, said="\n")], 1),
+        ([step(*UNSURE, said="The"), step(*SURE, said="A")], 1),
+        ([step(*UNSURE, said='"'), step(("C", 1.0), said="C")], 1),
+    ],
+)
+def test_the_letter_is_read_where_it_stands(steps, ratio):
+    assert letter_odds(steps) == pytest.approx(math.log(ratio))
+
+
+def test_without_a_letter_there_are_no_odds():
+    assert letter_odds(None) is letter_odds([]) is None
+    assert letter_odds([step(("token_id:32", 0.9), said="token_id:32")]) is None

@@ -14,7 +14,6 @@ from judging.core.structured import (
     last_object,
     normalise_reason,
     parse_turn,
-    without_reasoning,
 )
 from tests.paths import paper_vectors
 from tests.refusals import refuses
@@ -226,20 +225,6 @@ def test_any_other_text_is_refused_and_breaks_nothing(text):
     if "classification" not in text:
         with refuses("score:unparseable"):
             parse_turn(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("a", "a"),
-        ("<think>x</think>a", "a"),
-        ("x</think>a", "a"),
-        ("<think>x</think>a<think>y</think>b", "b"),
-        ("a<think>x", "a"),
-    ],
-)
-def test_reasoning_goes(text, answer):
-    assert without_reasoning(text) == answer
 
 
 def test_objects_without_the_key_do_not_count():

@@ -164,7 +164,7 @@ def test_a_missing_letter_takes_the_lowest_log_probability():
     assert letter_log_odds(entries(B=-0.1, C=-2.0)) == pytest.approx(-1.9)
 
 
-@pytest.mark.parametrize("top", [[], entries(C=-0.1), entries(a=-0.1), entries(A=-math.inf)])
+@pytest.mark.parametrize("top", [[], entries(C=-0.1), entries(A=-math.inf)])
 def test_without_either_letter_there_is_no_verdict(top):
     assert letter_log_odds(top) is None
 
@@ -186,3 +186,19 @@ def test_the_sign_names_the_winner(log_odds, verdict):
 def test_a_leaning_to_the_first_place_cancels(quality, leaning):
     # As shown: original prefers A by quality, swapped shows B first; leaning helps the first.
     assert swap_average(original=quality + leaning, swapped=-quality + leaning) == quality
+
+
+@pytest.mark.parametrize("write", ["Ġ{}", "▁{}", '"{}"', "**{}**", "({})", "{}.", "\n{}"])
+def test_letters_are_read_through_marks(write):
+    top = [TokenLogprob(write.format("A"), -0.5), TokenLogprob(write.format("B"), -1.5)]
+    assert letter_log_odds(top) == pytest.approx(1.0)
+
+
+def test_wide_letters_are_letters():
+    top = [TokenLogprob("「Ａ」", -0.5), TokenLogprob(" Ｂ", -1.5)]
+    assert letter_log_odds(top) == pytest.approx(1.0)
+
+
+def test_small_letters_count_where_there_are_no_capitals():
+    assert letter_log_odds(entries(a=-0.5, b=-1.5)) == pytest.approx(1.0)
+    assert letter_log_odds(entries(a=-0.1, A=-2.0, B=-1.0)) == pytest.approx(-1.0)

@@ -67,7 +67,7 @@ def test_reasoning_is_told_but_not_part_of_the_reply():
     with FakeLlm(script=[Act(text="<think>hm</think>Yes")]) as server:
         (reply,), told, _ = stream(server)
     assert told[-1] == "<think>hm</think>Yes"
-    assert (reply.text, reply.reasoning) == ("Yes", "<think>hm</think>")
+    assert (reply.text, reply.reasoning) == ("Yes", "hm")
 
 
 def test_a_reply_that_breaks_off_begins_anew():

@@ -48,7 +48,7 @@ def test_the_model_is_sent_the_conversation_and_the_reply_is_kept(llm):
 def test_reasoning_is_neither_shown_nor_kept_as_the_reply(llm):
     talk(llm, "<think>hm</think>Yes.")
     message = ConversationMessage.objects.get()
-    assert (message.reply, message.call.reasoning) == ("Yes.", "<think>hm</think>")
+    assert (message.reply, message.call.reasoning) == ("Yes.", "hm")
 
 
 @pytest.mark.parametrize(

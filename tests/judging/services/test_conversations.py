@@ -13,7 +13,14 @@ from annotation.core.assignment import SkipReason
 from annotation.core.labelling import ConversationTask, Rating, RatingTask
 from annotation.core.refusals import Refused
 from annotation.exports import SATISFACTION, SESSIONS
-from annotation.models import AnnotatorProfile, AuditEvent, Claim, ClaimState, Session
+from annotation.models import (
+    AnnotatorProfile,
+    AuditEvent,
+    Claim,
+    ClaimState,
+    Response,
+    Session,
+)
 from annotation.services.claims import RefusalCode, next_task, own_task, release_claims, skip
 from annotation.services.labels import rate_session
 from judging.core.conversations import Ending
@@ -276,3 +283,10 @@ def test_other_kinds_of_study_are_not_talked_about():
             study=study.slug, item=task.place.item, annotator=annotator, now=timezone.now()
         )
     assert error.value.code == RefusalCode.NOT_YOURS
+
+
+def test_what_the_model_thought_stays_with_the_session(llm):
+    _, place = talk(llm, "<thinking>hm</thinking>One.")
+    end(place, Ending.NO_FURTHER)
+    response = Response.objects.get(turn__session__key__startswith="trip-1/")
+    assert (response.text, response.extra["reasoning"]) == ("One.", "hm")

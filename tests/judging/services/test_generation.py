@@ -455,3 +455,11 @@ def test_judges_of_a_family_are_found_by_run_and_by_name():
     found = families_of_endpoints(dataset.pk, ["mine", "lexical"])
     assert found == [("gpt", ("mine",), ("gpt-fake",))]
     assert families_of_endpoints(dataset.pk, ["lexical"]) == []
+
+
+def test_what_the_model_thought_is_kept_beside_its_response(server, endpoint):
+    turn = make_turn(make_session(), user_message="p")
+    server.script.append(Act(text="[THINK]hm[/THINK]yes"))
+    generated(turn.session.dataset)
+    response = Response.objects.get(turn=turn)
+    assert (response.text, response.extra) == ("yes", {"reasoning": "hm"})

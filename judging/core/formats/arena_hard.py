@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from annotation.core.choices import Order, Verdict
-from annotation.core.formats.chat import REASONING
 from annotation.core.formats.fastchat import has_objects, session_key, variant_of
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.format import Format
@@ -22,6 +21,7 @@ from annotation.core.formats.records import (
     SessionRecord,
     TurnRecord,
 )
+from annotation.core.reasoning import REASONING
 from annotation.core.refusals import gettext_noop
 from judging.core.formats.recorded import (
     CALL_FAILED,

@@ -123,7 +123,9 @@ def test_what_annotators_need_to_see_is_placed_or_refused(parse, value, field):
     if field in value:
         return
     row = parsed(3, {**value, field: "Be a pirate."}, parse)
+    asked = [turn.user_message or "" for turn in getattr(row.record, "turns", ())]
     placed = getattr(row.record, "system_prompt", "") == "Be a pirate."
+    placed |= field == "images" and any("[image]" in each for each in asked)
     assert placed or [fault.field for fault in row.faults] == [field]
 
 

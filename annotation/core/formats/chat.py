@@ -131,7 +131,7 @@ class _Reader:
         step.pieces += [refusal] if refusal else []
         if step.role == TOOL:
             step.pieces = [self._tool_block(fields, word, step.text)]
-        step.pieces += [_block("tool-call", each) for each in calls]
+        step.pieces += [code_block("tool-call", each) for each in calls]
         step.has_calls |= bool(calls) or step.role == TOOL
         self._keep_rest(fields, step)
         if step.results:
@@ -168,13 +168,13 @@ class _Reader:
             told = reasoning_text(rest) or json.dumps(rest, ensure_ascii=False)
             step.thoughts += [told] if rest else []
         elif kind in ("tool_use", "tool_call"):
-            step.pieces.append(_block("tool-call", self._call(data)))
+            step.pieces.append(code_block("tool-call", self._call(data)))
             step.has_calls = True
         elif kind == "tool_result":
             inner = _Step(step.role)
             if fields.has("content"):
                 self.content(fields, "content", inner)
-            block = _block("tool-result", inner.text, self._called(data.get("tool_use_id")))
+            block = code_block("tool-result", inner.text, self._called(data.get("tool_use_id")))
             (step.results if step.role == Speaker.USER else step.pieces).append(block)
             step.has_calls |= step.role != Speaker.USER
         else:
@@ -183,9 +183,9 @@ class _Reader:
     def _tool_block(self, fields: Fields, word: str, text: str) -> str:
         """The code block of a message that is all a tool's: its call, or its result."""
         if word in _CALL_ROLES:
-            return _block("tool-call", self._call_of_text(text))
+            return code_block("tool-call", self._call_of_text(text))
         called = fields.text_or("name") or self._called(fields.data.get("tool_call_id"))
-        return _block("tool-result", text, called)
+        return code_block("tool-result", text, called)
 
     def _called(self, key: object) -> str:
         return self._names.get(key, "") if isinstance(key, str | int) else ""
@@ -409,7 +409,7 @@ def _is_short(name: str) -> bool:
     return len(name) <= _ADDRESS_CHARS and not name.startswith("data:")
 
 
-def _block(name: str, text: str, called: str = "") -> str:
+def code_block(name: str, text: str, called: str = "") -> str:
     """A code block whose fence is longer than any in the text, with the name of what was called."""
     fence = "```"
     while fence in text:

@@ -1,10 +1,9 @@
 """Chosen and rejected responses in RewardBench's layout: prompt, chosen, rejected, subset, id.
 
 A row is one comparison with a gold answer. Which of the two is A follows from the content, so that
-the letter is no hint of the answer. A prompt is a text or a list of messages that ends on the user;
-chosen and rejected are texts, or message lists that end on the response. Lists that repeat the
-prompt before it, as whole dialogues do, must agree up to the response: what they share is the
-context. A `system` column is the system prompt.
+the letter is no hint of the answer. A prompt is a text or a list of messages; chosen and rejected
+are texts, or message lists that end on the response and may repeat the prompt. A `system` column is
+the system prompt.
 
 RewardBench 2 has lists of texts instead: each chosen against each rejected one is a comparison, and
 all of a row are one item (`extra.best_of`), answered rightly where every chosen response beats all
@@ -18,9 +17,18 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from annotation.core.conversations import Speaker
-from annotation.core.formats.chat import SpokenMessage, spoken, turns_of
-from annotation.core.formats.compared import SAME_TEXTS, chosen_comparison, chosen_turn, name_of
-from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields, Notes
+from annotation.core.formats.chat import open_turn, without_system
+from annotation.core.formats.chosen import (
+    SIDES,
+    chosen_session,
+    one_system,
+    rest_of,
+    side,
+    steps_of,
+    with_media,
+)
+from annotation.core.formats.compared import chosen_comparison, name_of
+from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.format import Format
 from annotation.core.formats.records import (
     ResponseRecord,
@@ -34,113 +42,61 @@ NAME: Final = "rewardbench"
 SCENARIO: Final = "rewardbench"
 """Of rows without a subset."""
 
-_SIDES: Final = ("chosen", "rejected")
-_SYSTEMS: Final = ("system", "system_prompt")
-"""Columns of the system prompt."""
-_OF_ULTRAFEEDBACK: Final = frozenset({"score_chosen", "chosen-rating"})
-"""Fields by which UltraFeedback's pairs are told from this format."""
-_ALWAYS: Final = ("prompt", *_SIDES, *_SYSTEMS, "subset")
-_KNOWN: Final = (*_ALWAYS, "chosen_model", "rejected_model")
-_KNOWN_OF_LISTS: Final = (*_ALWAYS, "models", "num_correct")
-_ROLES: Final = {"system": Speaker.SYSTEM, "user": Speaker.USER, "assistant": Speaker.ASSISTANT}
+_KNOWN: Final = ("prompt", *SIDES, "subset", "chosen_model", "rejected_model")
+_KNOWN_OF_LISTS: Final = ("prompt", *SIDES, "subset", "models", "num_correct")
+_TOLD_BY: Final = ("subset", "chosen_model", "rejected_model", "num_correct")
 
 
 def looks_like(row: object) -> bool:
-    """Whether a row has a prompt with a chosen and a rejected response, and nobody who chose."""
+    """Whether a row has a prompt with chosen and rejected responses as RewardBench has them."""
     return (
         isinstance(row, Mapping)
-        and {"prompt", "chosen", "rejected"} <= row.keys()
+        and {"prompt", *SIDES} <= row.keys()
         and not {"annotator", "source"} <= row.keys()
         and not isinstance(row["chosen"], Mapping)
-        and not _OF_ULTRAFEEDBACK & row.keys()
+        and (any(name in row for name in _TOLD_BY) or _are_texts(row["chosen"]))
     )
 
 
 def parse(fields: Fields) -> SessionRecord:
     """One row as a session whose last turn holds the comparison."""
     scenario = fields.short("subset", SCENARIO_CHARS) if fields.has("subset") else SCENARIO
-    is_chosen = fields.data.get("messages") == fields.data.get("chosen")
-    fields.refuse_unplaced(*_KNOWN, *(["messages"] if is_chosen else []))
-    system, messages = _context(fields)
-    for message in messages:
-        if message.role is Speaker.SYSTEM:
-            fields.fault("prompt", gettext_noop("A system message must come first"), message.text)
-    turns = turns_of(messages)
-    if not messages or messages[-1].role is not Speaker.USER:
-        fields.fault("prompt", gettext_noop("Must end with a user message"))
-        turns = (*turns, TurnRecord(None))
-    compared = (_lists if _has_lists(fields) else _pair)(fields, turns[-1].user_message)
-    told = [f"{message.role}:{message.text}" for message in messages]
+    if _are_texts(fields.data.get("chosen")):
+        return _lists(fields, scenario)
+    prompt = side(fields, "prompt", Speaker.USER)
+    if not prompt:
+        fields.fault("prompt", gettext_noop("Must not be empty"))
+    chosen, rejected = (side(fields, name) for name in SIDES)
+    extra = rest_of(fields, *_KNOWN, *_repeated(fields))
+    return chosen_session(fields, prompt, chosen, rejected, scenario=scenario, extra=extra)
+
+
+def _repeated(fields: Fields) -> tuple[str, ...]:
+    """The column `messages` where it repeats the chosen dialogue, as in some sets."""
+    given = fields.data.get("messages")
+    return ("messages",) if given is not None and given == fields.data.get("chosen") else ()
+
+
+def _are_texts(value: object) -> bool:
+    """Whether a value is a list of texts, not of messages."""
+    return isinstance(value, list) and any(not isinstance(each, Mapping) for each in value)
+
+
+def _lists(fields: Fields, scenario: str) -> SessionRecord:
+    """A row with several responses: every chosen one against every rejected one."""
+    told, messages = without_system(fields, "prompt", side(fields, "prompt", Speaker.USER))
+    system = one_system(fields, {"prompt": told} if told else {})
+    messages = with_media(fields, messages)
+    turns, message = open_turn(messages)
     return SessionRecord(
-        key=content_key(scenario, system, *told),
+        key=content_key(scenario, system, *steps_of(messages)),
         scenario=scenario,
-        turns=(*turns[:-1], compared),
+        turns=(*turns, _turn(fields, message)),
         system_prompt=system,
     )
 
 
-def _context(fields: Fields) -> tuple[str, list[SpokenMessage]]:
-    """The system prompt and the messages that both responses answer."""
-    prompt = _messages(fields, "prompt", Speaker.USER)
-    found = {"prompt": _without_system(prompt)}
-    once = Fields(fields.data, Notes(fields.notes.line))  # faults are noted with the responses
-    for side in () if _has_lists(fields) else _SIDES:
-        if isinstance(fields.data.get(side), list):
-            found[side] = _without_system(_messages(once, side, Speaker.ASSISTANT)[:-1])
-    systems = {text: name for name, (text, _messages_of) in found.items() if text}
-    systems |= {fields.text(name): name for name in _SYSTEMS if fields.data.get(name)}
-    if len(systems) > 1:
-        system_reason = gettext_noop("Differs from the other system prompt of this row")
-        text, name = systems.popitem()
-        fields.fault(name, system_reason, text)
-    said = {side: messages for side, (_text, messages) in found.items()}
-    return next(iter(systems), ""), _shared(fields, said)
-
-
-def _without_system(messages: list[SpokenMessage]) -> tuple[str, list[SpokenMessage]]:
-    if messages and messages[0].role is Speaker.SYSTEM:
-        return messages[0].text, messages[1:]
-    return "", messages
-
-
-def _shared(fields: Fields, said: Mapping[str, list[SpokenMessage]]) -> list[SpokenMessage]:
-    """The prompt, or the longer dialogue that begins with it and that both responses end."""
-    prompt = said["prompt"]
-    # A response may repeat the prompt's last messages.
-    ends = [prompt[place:] for place in range(len(prompt) + 1)]
-    earlier = {side: said.get(side, []) for side in _SIDES}
-    earlier = {side: prompt if told in ends else told for side, told in earlier.items()}
-    for side, messages in earlier.items():
-        if messages[: len(prompt)] != prompt:
-            reason = gettext_noop("The messages before the response do not begin with the prompt")
-            fields.fault(side, reason, fields.data.get(side))
-            return prompt
-    if earlier["chosen"] != earlier["rejected"]:
-        reason = gettext_noop(
-            "The dialogues in chosen and rejected differ before the last message, so they do not "
-            "compare two responses to the same message"
-        )
-        fields.fault("rejected", reason, fields.data.get("rejected"))
-    return earlier["chosen"]
-
-
-def _has_lists(fields: Fields) -> bool:
-    """Whether a row has lists of texts, not of messages."""
-    given = fields.data.get("chosen")
-    return isinstance(given, list) and any(not isinstance(each, Mapping) for each in given)
-
-
-def _pair(fields: Fields, message: str | None) -> TurnRecord:
-    """The turn of a row with one response each."""
-    chosen, rejected = _response(fields, "chosen"), _response(fields, "rejected")
-    if chosen.text is not None and chosen.text == rejected.text:
-        fields.notes.skip(SAME_TEXTS)
-    extra = fields.kept(*_KNOWN)
-    return chosen_turn(message, chosen, rejected, name=name_of(fields), extra=extra)
-
-
-def _lists(fields: Fields, message: str | None) -> TurnRecord:
-    """The turn of a row with several: every chosen response against every rejected one."""
+def _turn(fields: Fields, message: str | None) -> TurnRecord:
     chosen, rejected = _responses(fields, "chosen", 0), _responses(fields, "rejected", 1)
     wanted = {(one.model, one.text) for one in chosen}
     for one in rejected:
@@ -148,7 +104,7 @@ def _lists(fields: Fields, message: str | None) -> TurnRecord:
             fields.fault("rejected", gettext_noop("Same as a chosen response"), one.text)
     everything = (*chosen, *rejected)
     extra = {
-        **fields.kept(*_KNOWN_OF_LISTS),
+        **rest_of(fields, *_KNOWN_OF_LISTS),
         "best_of": {
             "item": content_key(message or "", *(f"{one.key}:{one.text}" for one in everything)),
             "correct": len(chosen),
@@ -197,31 +153,6 @@ def _models(fields: Fields) -> Iterator[list[str]]:
     told = [str(each)[:MODEL_CHARS] if isinstance(each, str) else "" for each in models]
     yield told[: sizes[0]]
     yield told[sizes[0] :]
-
-
-def _response(fields: Fields, name: str) -> ResponseRecord:
-    messages = _messages(fields, name, Speaker.ASSISTANT)
-    if not messages or messages[-1].role is not Speaker.ASSISTANT:
-        fields.fault(name, gettext_noop("Must end with an assistant message"))
-    return ResponseRecord(
-        key=name,
-        text=messages[-1].answer if messages else None,
-        model=fields.text_or(f"{name}_model", longest=MODEL_CHARS),
-    )
-
-
-def _messages(fields: Fields, name: str, speaker: Speaker) -> list[SpokenMessage]:
-    """The messages of a field; a plain text is one message of `speaker`."""
-    if not isinstance(fields.data.get(name), list):
-        return [spoken(fields, name, speaker)]
-    said = []
-    for item in fields.items(name):
-        item.refuse_unplaced()
-        role = item.text("role")
-        if role and role not in _ROLES:
-            item.fault("role", gettext_noop("Expected user, assistant or system"), role)
-        said.append(spoken(item, "content", _ROLES.get(role, speaker)))
-    return said
 
 
 FORMATS: Final = (

@@ -32,7 +32,7 @@ def test_a_format_may_be_named(tmp_path):
 
 def test_an_unknown_format_is_said(tmp_path):
     path = write_lines(tmp_path / "f", {"x": 1})
-    with refuses("import:format", match="choose from auto, auto-j, mtbench-questions"):
+    with refuses("import:format", match="choose from auto, auto-j, "):
         open_records(path, "tsv")
     with refuses("import:format", match="could not recognise the format"):
         open_records(path)

@@ -44,6 +44,12 @@ def test_a_row_is_one_comparison_with_a_gold_answer():
     assert (label.details.annotator, label.verdict) == ("benchmark", gold.verdict)
 
 
+def test_messages_may_repeat_the_chosen_dialogue():
+    chosen = [said("user", "Sort 3 1 2."), said("assistant", "1 2 3")]
+    assert record_of(row(chosen=chosen, messages=chosen), parse).turns[0].comparisons
+    assert [name for name, _why in faults_of(row(messages=chosen), parse)] == ["messages"]
+
+
 def test_the_letter_is_no_hint_of_the_answer():
     gold = [
         record_of(row(prompt=str(number)), parse).turns[0].comparisons[0].gold[0].verdict
@@ -120,31 +126,23 @@ def test_a_system_prompt_is_placed_wherever_it_stands(prompt, changes):
     assert session.turns[0].comparisons[0].extra == {"id": 7}
 
 
-DIFFER = (
-    "The dialogues in chosen and rejected differ before the last message, so they do not compare "
-    "two responses to the same message"
-)
+def test_dialogues_that_part_early_are_compared_where_they_do():
+    bat = [CAT[0], said("assistant", "Bat."), DOG, said("assistant", "House.")]
+    session = record_of(
+        row(prompt=CAT[0]["content"], chosen=[*CAT, DOG, said("assistant", "Fog.")], rejected=bat),
+        parse,
+    )
+    [turn] = session.turns
+    assert {one.text for one in turn.responses} == {"Hat.", "Bat."}
+    assert turn.comparisons[0].extra["later_turns"] == {
+        "chosen": [DOG, said("assistant", "Fog.")],
+        "rejected": [DOG, said("assistant", "House.")],
+    }
 
 
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        (
-            {
-                "prompt": "What rhymes with cat?",
-                "chosen": [*CAT, DOG, said("assistant", "Fog.")],
-                "rejected": [CAT[0], said("assistant", "Bat."), DOG, said("assistant", "House.")],
-            },
-            ("rejected", DIFFER),
-        ),
-        (
-            {
-                "prompt": "What rhymes with cat?",
-                "chosen": [*CAT, DOG, said("assistant", "Fog.")],
-                "rejected": "House.",
-            },
-            ("rejected", DIFFER),
-        ),
         (
             {"prompt": "Sort.", "chosen": [*CAT, DOG, said("assistant", "Fog.")]},
             ("chosen", "The messages before the response do not begin with the prompt"),
@@ -183,14 +181,10 @@ def test_a_response_may_be_not_available():
     ("changes", "fault"),
     [
         ({"prompt": None}, ("prompt", "Missing")),
+        ({"prompt": []}, ("prompt", "Must not be empty")),
         (
-            {"prompt": [said("user", "a"), said("assistant", "b")]},
-            ("prompt", "Must end with a user message"),
-        ),
-        ({"prompt": []}, ("prompt", "Must end with a user message")),
-        (
-            {"prompt": [said("tool", "a"), said("user", "b")]},
-            ("prompt[0].role", "Expected user, assistant or system"),
+            {"prompt": [said("wizard", "a"), said("user", "b")]},
+            ("prompt[0].role", "Expected user, assistant, system or tool"),
         ),
         (
             {"prompt": [said("user", "a"), said("system", "b"), said("user", "c")]},
@@ -244,6 +238,13 @@ def test_each_chosen_response_meets_each_rejected_one_in_one_item():
     assert other[0].extra["best_of"]["item"] != turn.comparisons[0].extra["best_of"]["item"]
 
 
+def test_lists_may_answer_a_dialogue_with_a_system_prompt():
+    prompt = [said("system", "Be brief."), *CAT, DOG]
+    session = record_of(lists(prompt=prompt), parse)
+    assert (session.system_prompt, len(session.turns)) == ("Be brief.", 2)
+    assert session.turns[1].user_message == "And with dog?"
+
+
 def test_models_that_are_not_one_for_each_text_are_not_told():
     [turn] = record_of(lists(models=["m1"]), parse).turns
     assert {one.model for one in turn.responses} == {""}
@@ -275,6 +276,7 @@ def test_rows_are_told_apart(tmp_path):
     assert looks_like(lists())
     assert not looks_like(row(rejected=...))
     assert not looks_like(row(chosen={"value": []}))
+    assert not looks_like({name: row()[name] for name in ("prompt", "chosen", "rejected")})
     assert not looks_like(3)
     chosen, rows = open_records(write_lines(tmp_path / "f", row()))
     assert chosen.name == "rewardbench"

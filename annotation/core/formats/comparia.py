@@ -116,17 +116,22 @@ def parse_reaction(fields: Fields) -> SessionRecord:
         fields.fault("model_pos", reason, side, words=", ".join(_SIDES))
     extra = fields.kept(*_OF_REACTION)
     liked, disliked = fields.flag("liked"), fields.flag("disliked")
-    if liked == disliked:
-        fields.fault("liked", gettext_noop("A reaction must be one of liked and disliked"), liked)
+    if liked and disliked:
+        fields.fault("liked", gettext_noop("A reply cannot be both liked and disliked"), liked)
     score = _LIKED if liked else _DISLIKED
+    comment, visitor = fields.text_or("comment"), _visitor(fields)
     rating = SatisfactionRecord(
-        LabelDetails(_visitor(fields), comment=fields.text_or("comment"), extra=extra),
+        LabelDetails(visitor, comment=comment, extra=extra),
         score,
         None if score >= SATISFIED_FROM else Reason.NOT_RECORDED,
     )
+    ratings = (rating,) if liked or disliked else ()
+    unrated = {} if ratings else {"reaction": {**extra, "visitor_id": visitor, "comment": comment}}
     place = _place(fields, turns, side)
     rated = [
-        replace(each, satisfaction=(rating,)) if each.key == side else each
+        replace(each, satisfaction=ratings, extra={**each.extra, **unrated})
+        if each.key == side
+        else each
         for each in (turns[place].responses if turns else ())
     ]
     if turns:

@@ -96,7 +96,7 @@ def parse_rated(fields: Fields) -> SessionRecord:
         score = row.whole("helpfulness", 0, _HIGHEST)
         values[str(place)] = float(score)
         gold = (GoldRecord("DATASET", score=score + 1),)
-        text, extra = row.text("response"), row.kept(*_TOLD)
+        text, extra = row.answer("response"), row.kept(*_TOLD)
         responses.append(ResponseRecord(str(place), text, extra=extra, gold=gold))
     turns, message = _dialogue(rows[0])
     apart = told_apart(responses)
@@ -123,8 +123,8 @@ def parse_preference(fields: Fields) -> SessionRecord:
     turn = compared(
         message,
         (
-            ResponseRecord("1", fields.text("response_1")),
-            ResponseRecord("2", fields.text("response_2")),
+            ResponseRecord("1", fields.answer("response_1")),
+            ResponseRecord("2", fields.answer("response_2")),
         ),
         labels=tuple(_labels(fields, given, "strength", "justification")),
         gold=GoldRecord("DATASET", verdict, rationale=" ".join(filter(None, reasons))),
@@ -151,8 +151,8 @@ def parse_third(fields: Fields) -> SessionRecord:
     turn = compared(
         message,
         (
-            ResponseRecord("1", fields.text("response1")),
-            ResponseRecord("2", fields.text("response2")),
+            ResponseRecord("1", fields.answer("response1")),
+            ResponseRecord("2", fields.answer("response2")),
         ),
         labels=tuple(_labels(fields, given, "score", "reasoning")),
         gold=GoldRecord("DATASET", verdict),
@@ -191,7 +191,7 @@ def _session(fields: Fields, turns: Sequence[TurnRecord], last: TurnRecord) -> S
 
 def _rated_by_each(row: Fields, key: str) -> ResponseRecord:
     row.refuse_unplaced(*_TOLD)
-    text, given = row.text("response"), row.data.get("helpfulness")
+    text, given = row.answer("response"), row.data.get("helpfulness")
     kept = row.kept("prompt", "response", "helpfulness")
     ratings = []
     for place, value in enumerate(given if isinstance(given, list) else []):

@@ -51,7 +51,7 @@ def parse(fields: Fields) -> SessionRecord:
     one, other = (
         ResponseRecord(
             side,
-            fields.text(f"completion_{side}"),
+            fields.answer(f"completion_{side}"),
             fields.text_or(f"model_{side}", longest=MODEL_CHARS),
         )
         for side in "ab"

@@ -80,7 +80,7 @@ def parse(fields: Fields) -> SessionRecord:
     """One path of a tree as a session, its replies compared by their ranks."""
     fields.refuse_unplaced("prompt")
     path = fields.data.get(_PATH)
-    if not isinstance(path, list):
+    if not isinstance(path, list) or not all(isinstance(each, _Turn) for each in path):
         reason = _APART if ROWS in fields.data else gettext_noop("Expected an object")
         fields.fault("prompt", reason, fields.data.get("prompt"))
         return SessionRecord("", SCENARIO, ())

@@ -110,7 +110,8 @@ def parse_conversation(fields: Fields) -> SessionRecord:
         if role == "user":
             known = exchanges.get(turn)
             exchanges[turn] = _Exchange(item.text("content"), known.replies if known else [])
-            if more := item.kept(*_OF_REPLY):
+            told = item.kept(*_OF_REPLY).items()
+            if more := {name: value for name, value in told if value is not None}:
                 item.notes.keep(item.path, more)
         elif role == "model":
             exchange = exchanges.setdefault(turn, _Exchange(None, []))
@@ -137,7 +138,7 @@ def parse_utterances(fields: Fields) -> SessionRecord:
 
 
 def _reply(fields: Fields, name: str, extra: Extra) -> _Reply:
-    text = fields.text(name)
+    text = fields.answer(name)
     return _Reply(
         None if text == _EMPTY else text,
         fields.short("model_name", MODEL_CHARS),

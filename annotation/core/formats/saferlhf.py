@@ -41,7 +41,7 @@ def parse(fields: Fields) -> SessionRecord:
     one, other = (
         ResponseRecord(
             number,
-            fields.text(f"response_{number}"),
+            fields.answer(f"response_{number}"),
             fields.text_or(f"response_{number}_source", longest=MODEL_CHARS),
         )
         for number in "01"

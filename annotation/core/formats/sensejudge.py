@@ -338,7 +338,7 @@ def _kind(row: Mapping[str, object]) -> str | None:
     if "type" in row:
         kind = row["type"]
         return kind if isinstance(kind, str) and kind in {"dataset", "session", "pair"} else None
-    if "turns" in row and "question_id" not in row and not isinstance(row["turns"], int):
+    if "turns" in row and "question_id" not in row and not isinstance(row["turns"], int | float):
         return "session"  # a number of turns is Nectar's
     return "pair" if {"text_a", "text_b"} <= row.keys() else None
 

@@ -41,8 +41,8 @@ def parse(fields: Fields) -> SessionRecord:
     turn = compared(
         post,
         (
-            ResponseRecord("A", fields.text("human_ref_A")),
-            ResponseRecord("B", fields.text("human_ref_B")),
+            ResponseRecord("A", fields.answer("human_ref_A")),
+            ResponseRecord("B", fields.answer("human_ref_B")),
         ),
         gold=GoldRecord("DATASET", _VERDICTS.get(fields.whole("labels", 0, 1))),
         extra=fields.kept(*known),

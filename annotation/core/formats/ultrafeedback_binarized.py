@@ -13,7 +13,7 @@ from typing import Final
 
 from annotation.core.conversations import Speaker
 from annotation.core.formats.chat import SpokenMessage, open_turn, read_messages, without_system
-from annotation.core.formats.compared import chosen_turn, name_of, told_apart
+from annotation.core.formats.compared import SAME_TEXTS, chosen_turn, name_of, told_apart
 from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.format import Format
 from annotation.core.formats.records import ResponseRecord, SessionRecord, content_key
@@ -58,13 +58,16 @@ def parse(fields: Fields) -> SessionRecord:
     turns, message = open_turn(before)
     one, two = told_apart((chosen, rejected))
     scores = [fields.data.get(name) for names in _SCORES for name in names if fields.has(name)]
+    is_tie = len(scores) == len(_SIDES) and scores[0] == scores[1]
+    if chosen.text == rejected.text and not is_tie:
+        fields.notes.skip(SAME_TEXTS)
     last = chosen_turn(
         message,
         one,
         two,
         name=name_of(fields, "prompt_id")[:32],
         extra=fields.kept(*_NOT_KEPT),
-        is_tie=len(scores) == len(_SIDES) and scores[0] == scores[1],
+        is_tie=is_tie,
     )
     key = content_key(scenario, system, *_told(before))
     return SessionRecord(key, scenario, (*turns, last), system_prompt=system)

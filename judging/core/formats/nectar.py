@@ -46,7 +46,7 @@ def looks_like(row: object) -> bool:
 
 def parse(fields: Fields) -> RecordedSession:
     """One row as a session whose last turn has all answers, every two of them compared."""
-    is_number = isinstance(fields.data.get("turns"), int)
+    is_number = isinstance(fields.data.get("turns"), int | float)
     fields.refuse_unplaced(*_TOLD, *(["turns"] if is_number else []))
     messages = list(_messages(fields.text("prompt")))
     turns, message = open_turn(messages)
@@ -54,7 +54,7 @@ def parse(fields: Fields) -> RecordedSession:
     for place, item in enumerate(fields.items("answers")):
         item.refuse_unplaced()
         model = item.text_or("model", longest=MODEL_CHARS)
-        text, extra = item.text("answer"), item.kept("answer", "model")
+        text, extra = item.answer("answer"), item.kept("answer", "model")
         responses.append(ResponseRecord(str(place), text, model, extra=extra))
         if item.has("rank"):
             ranks[str(place)] = item.whole("rank", 0, _WORST)

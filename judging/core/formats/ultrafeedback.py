@@ -50,7 +50,7 @@ def parse(fields: Fields) -> RecordedSession:
         model = item.short("model", MODEL_CHARS)
         if model in responses:
             item.fault("model", gettext_noop("This model has another response already"), model)
-        text, extra = item.text("response"), item.kept(*_OF_COMPLETION)
+        text, extra = item.answer("response"), item.kept(*_OF_COMPLETION)
         responses[model] = ResponseRecord(str(place), text, model, extra=extra)
         value, critique = _score(item), item.text_or("critique")
         code = UNPARSEABLE if value is None else ""

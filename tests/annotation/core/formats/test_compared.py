@@ -11,12 +11,15 @@ from annotation.core.formats.compared import (
     BENCHMARK,
     chosen_comparison,
     chosen_turn,
+    compared,
     comparison_key,
     name_of,
+    paired,
     ranked_comparisons,
+    told_apart,
 )
 from annotation.core.formats.fields import Fields, Notes
-from annotation.core.formats.records import LabelDetails, ResponseRecord
+from annotation.core.formats.records import GoldRecord, LabelDetails, PairwiseRecord, ResponseRecord
 
 GOOD, BAD = ResponseRecord("good", "yes", model="m1"), ResponseRecord("bad", "no", model="m2")
 
@@ -105,3 +108,38 @@ def test_keys_are_of_the_content():
 def test_what_a_file_calls_a_row(row, name):
     assert name_of(Fields(row, Notes(1)), "id", "uid") == name
     assert name_of(Fields({"id": "i"}, Notes(1))) == "i"
+
+
+def test_every_two_responses_are_compared_without_an_answer():
+    third = ResponseRecord("third", "perhaps", model="m1")
+    again = ResponseRecord("again", "yes", model="m1")
+    pairs = [*paired("q", [GOOD, BAD, third, again])]
+    assert {frozenset({each.a, each.b}) for each in pairs} == {
+        frozenset(pair) for pair in (("good", "bad"), ("good", "third"), ("bad", "third"))
+    }
+    assert not any(each.labels or each.gold for each in pairs)
+
+
+def test_equal_responses_are_told_apart_by_letters_and_then_by_numbers():
+    same = [ResponseRecord(str(place), "yes") for place in range(28)]
+    variants = [each.variant for each in told_apart([*same, BAD])]
+    assert variants[:3] == ["", "B", "C"]
+    assert variants[25:] == ["Z", "27", "28", ""]
+
+
+def test_two_responses_as_a_file_has_them_keep_their_letters():
+    label = PairwiseRecord(LabelDetails("ann"), Verdict.A)
+    gold = GoldRecord("DATASET", Verdict.B, rationale="Because.")
+    turn = compared(
+        "q", (GOOD, BAD), labels=[label], gold=gold, strength=2, name="row", extra={"x": 1}
+    )
+    [comparison] = turn.comparisons
+    assert (turn.user_message, turn.responses) == ("q", (GOOD, BAD))
+    assert (comparison.a, comparison.b, comparison.extra) == ("good", "bad", {"x": 1})
+    assert comparison.gold == (gold,)
+    assert comparison.labels == (PairwiseRecord(LabelDetails(BENCHMARK), Verdict.B, 2), label)
+    assert comparison.key.startswith("row-")
+    [bare] = compared("q", (GOOD, GOOD), key="k").comparisons
+    assert (bare.key, bare.labels, bare.gold, bare.extra) == ("k", (), (), {})
+    [unknown] = compared("q", (GOOD, BAD), gold=GoldRecord("DATASET")).comparisons
+    assert (unknown.labels, len(unknown.gold)) == ((), 1)

@@ -29,6 +29,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 
+from annotation.core.refusals import gettext_noop
+
 MAX_CHARACTERS: Final = 100_000
 """Longer text is shown verbatim: as a conversation's message it is a dump, not prose."""
 MAX_CODE_CHARACTERS: Final = 5_000
@@ -54,6 +56,13 @@ LANGUAGES: Final = _words(
 )
 """Fence names that are highlighted; any other code is shown plain. No language is ever guessed."""
 
+FOLDS: Final = (
+    ("tool-call", gettext_noop("Tool call")),
+    ("tool-result", gettext_noop("Tool result")),
+    ("tools", gettext_noop("Tools")),
+)
+"""Fence names whose block is folded, and the words in place of it."""
+
 _HEADINGS_DOWN: Final = 2  # a response stands under the page's h1 and its own h2
 _ALIGNED: Final = {
     "text-align:left": "",
@@ -75,14 +84,15 @@ _MATH_TAGS: Final = frozenset(_MATH_ATTRIBUTES) | _words(
     "menclose mn mpadded mphantom mroot mrow msqrt msub msubsup msup mtd mtext mtr munderover"
 )
 _TEXT_TAGS: Final = _words(
-    "a blockquote br code div em h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th "
-    "thead tr ul"
+    "a blockquote br code details div em h3 h4 h5 h6 hr li ol p pre s span strong summary table "
+    "tbody td th thead tr ul"
 )
 _CLEANER: Final = nh3.Cleaner(
     tags=set(_TEXT_TAGS | _MATH_TAGS),
     attributes={"a": {"href", "title"}, "ol": {"start"}, **_MATH_ATTRIBUTES},
     allowed_classes={
         "code": {"math"},
+        "details": {"tool"},
         "div": {"math", "table-wrap"},
         "pre": {"raw"},
         "span": {"image", *STANDARD_TYPES.values()},
@@ -98,24 +108,26 @@ _DOLLARS: Final = re.compile(r"\${2,}")
 _DOUBLE_DOLLAR: Final = re.compile(
     rf"\$\$(?=[^$]*[\w\\])(?!\s)([^$]{{1,{MAX_FORMULA_CHARACTERS}}})(?<!\s)\$\$(?!\$)"
 )
+_CALL: Final = re.compile(r"[\w.\-]{1,60}(?=\()")
 _LINE_BREAK: Final = re.compile(r"<br\s{0,3}/?>", re.IGNORECASE)
 
 
-def to_html(text: str) -> str:
+def to_html(text: str, folds: tuple[tuple[str, str], ...] = FOLDS) -> str:
     """Render model text as HTML that is safe to place in a page as it stands.
 
     Headings start at h3. Line breaks of the source are kept. A formula that cannot be typeset is
     shown as its source. Text above `MAX_CHARACTERS`, and text of which a browser would make too
-    much, come back as one verbatim block.
+    much, come back as one verbatim block. Code blocks named in `folds`, calls of tools and what
+    came of them, are folded; the words for them, in the reader's language, stand in their place.
     """
     # A lone surrogate has no UTF-8 form, and the sanitiser speaks nothing else.
     whole = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    return _rendered(whole)
+    return _rendered(whole, folds)
 
 
 @lru_cache(maxsize=256)
-def _rendered(text: str) -> str:
-    parser, env = _parser(), {"formulas": 0, "code": 0}
+def _rendered(text: str, folds: tuple[tuple[str, str], ...]) -> str:
+    parser, env = _parser(), {"formulas": 0, "code": 0, "folds": dict(folds)}
     tokens = parser.parse(text, env) if len(text) <= MAX_CHARACTERS else None
     if tokens is None or not _fits_a_page(tokens):
         return _CLEANER.clean(f'<pre class="raw">{escape(text)}</pre>')
@@ -232,12 +244,23 @@ def _fence(
     token = tokens[index]
     words = token.info.split(maxsplit=1)
     language = words[0].lower() if words else ""
+    if language in env["folds"]:
+        told = (env["folds"][language], _called(token, words[1:]))
+        title = ": ".join(each for each in told if each)
+        code = f"<pre><code>{escape(token.content)}</code></pre>"
+        return f'<details class="tool"><summary>{escape(title)}</summary>{code}</details>\n'
     length = len(token.content)
     if language not in LANGUAGES or length > min(MAX_CODE_CHARACTERS, MAX_CODE_TOTAL - env["code"]):
         return f"<pre><code>{escape(token.content)}</code></pre>\n"
     env["code"] += length
     code = highlight(token.content, get_lexer_by_name(language), HtmlFormatter(nowrap=True))
     return f"<pre><code>{code}</code></pre>\n"
+
+
+def _called(token: Token, named: Sequence[str]) -> str:
+    """The name of the tool in a folded block: told by its fence, or before a call's bracket."""
+    call = _CALL.match(token.content)
+    return named[0] if named else call[0] if call else ""
 
 
 def _image(

@@ -17,7 +17,7 @@ from annotation.core.dataset_names import SlugNames, split_derived
 from annotation.core.formats.records import Fault
 from annotation.core.formats.tables import SCENARIO
 from annotation.core.item_names import ItemKey
-from annotation.core.markdown import to_html
+from annotation.core.markdown import FOLDS, to_html
 from annotation.core.refusals import text_of
 from annotation.models import AnnotatorProfile
 
@@ -117,7 +117,8 @@ def _signed(value: float, places: int) -> str:
 @register.filter
 def markdown(text: str) -> SafeString:
     """Model or user text as safe HTML (annotation.core.markdown)."""
-    return mark_safe(to_html(text))  # noqa: S308 - sanitised there, last of all
+    folds = tuple((name, gettext(words)) for name, words in FOLDS)
+    return mark_safe(to_html(text, folds))  # noqa: S308 - sanitised there, last of all
 
 
 @register.filter

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
 
 from annotation.core.formats.detect import FORMATS
 from annotation.models import Dataset
 from annotation.services.imports import import_records
 from tests.annotation.records import NOW, pair, write
+from tests.factory import make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -41,3 +45,18 @@ def test_a_file_of_such_rows_alone_is_an_error(tmp_path):
     report = take(write(tmp_path / "rows.jsonl", [pair(text_a="-")]))
     assert [each.reason for each in report.faults] == ["Every row was skipped: The text is a dash"]
     assert not Dataset.objects.exists()
+
+
+def test_the_page_and_the_command_say_so(client, tmp_path, settings):
+    settings.VAR_DIR = tmp_path
+    rows = [{"prompt": "q", "chosen": text, "rejected": "b"} for text in "ab"]
+    path = write(tmp_path / "rows.jsonl", rows)
+    reason = "Both responses have the same text, so neither is better"
+    out = StringIO()
+    call_command("import_records", path, "--dataset", "data", "--dry-run", stdout=out)
+    assert f"skipped 1 row: {reason}" in out.getvalue()
+    client.force_login(make_user(role="MANAGER"))
+    upload = SimpleUploadedFile("rows.jsonl", path.read_bytes())
+    form = {"format": "auto", "dataset": "data", "file": upload}
+    page = client.post("/datasets/import/", form).content.decode()
+    assert f"Skipped 1 row: {reason}" in page

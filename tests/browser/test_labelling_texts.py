@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from annotation.models import Response
 from tests.annotation.labelling import make_pair_study
+from tests.browser.looks import BOTH_LOOKS
 from tests.factory import make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -74,3 +76,24 @@ def test_a_wide_table_scrolls_with_its_words_whole(open_page):
     cell = page.locator(".resp .prose td").first.bounding_box()
     assert cell["height"] < 50
     assert page.locator(".resp .prose .table-wrap").first.get_attribute("tabindex") == "0"
+
+
+TOOLS = (
+    'Let me look.\n\n```tool-call\ntide_table({"harbour": "Varel", "note": "'
+    + "w" * 300
+    + '"})\n```\n\n```tool-result tide_table\nhigh 06:12, 18:40\n```\n\nHigh tide is at 06:12.'
+)
+
+
+@BOTH_LOOKS
+def test_calls_of_tools_are_folded_and_open_in_place(open_page, scheme, viewport):
+    page = show(open_page, TOOLS, viewport=viewport, color_scheme=scheme)
+    first = page.locator(".resp .prose details.tool").first
+    expect(first.locator("summary")).to_have_text("Tool call: tide_table")
+    expect(first.locator("pre")).to_be_hidden()
+    first.locator("summary").click()
+    expect(first.locator("pre")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
+    expect(page.locator(".resp .prose details.tool summary").nth(1)).to_have_text(
+        "Tool result: tide_table"
+    )

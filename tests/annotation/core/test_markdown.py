@@ -18,9 +18,9 @@ def _words(line):
 
 
 ALLOWED_TAGS = _words(
-    "a blockquote br code div em h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th "
-    "thead tr ul math menclose mfrac mi mn mo mover mpadded mphantom mroot mrow mspace msqrt "
-    "mstyle msub msubsup msup mtable mtd mtext mtr munder munderover"
+    "a blockquote br code details div em h3 h4 h5 h6 hr li ol p pre s span strong summary table "
+    "tbody td th thead tr ul math menclose mfrac mi mn mo mover mpadded mphantom mroot mrow "
+    "mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover"
 )
 ALLOWED_ATTRIBUTES = _words(
     "class href title rel start display stretchy fence form lspace rspace minsize maxsize "
@@ -354,3 +354,28 @@ def test_a_pathological_text_is_rendered_in_bounded_time(text):
     to_html(text)
     # Half a second at worst where it was measured, and ten times that under coverage.
     assert time.thread_time() - start < 15
+
+
+@pytest.mark.parametrize(
+    ("fence", "content", "summary"),
+    [
+        ("tool-call", "clock({})", "Tool call: clock"),
+        ("tool-call", "look it up", "Tool call"),
+        ("tool-result clock", "noon", "Tool result: clock"),
+        ("tool-result <b>", "noon", "Tool result: &lt;b&gt;"),
+        ("tools", "[{}]", "Tools"),
+    ],
+)
+def test_calls_of_tools_are_folded_under_their_name(fence, content, summary):
+    html = to_html(f"Look:\n\n```{fence}\n{content}\n```\n\nDone.")
+    assert html == (
+        f'<p>Look:</p>\n<details class="tool"><summary>{summary}</summary>'
+        f"<pre><code>{content}\n</code></pre></details>\n<p>Done.</p>\n"
+    )
+
+
+def test_the_words_of_a_fold_are_the_readers():
+    html = to_html("```tool-call\nf(<b>)\n```", (("tool-call", "工具调用"),))
+    assert "<summary>工具调用: f</summary><pre><code>f(&lt;b&gt;)" in html
+    assert_inert(html)
+    assert "<details" not in to_html("```python\nf()\n```")

@@ -52,6 +52,9 @@ class Act:
     breaks_after: int | None = None  # pieces, then the connection is cut
     stalls_after: int | None = None  # pieces, then no more come
     together: int = 0  # it waits until so many calls were open at once
+    streams: bool = False  # also where nobody asked for a stream
+    choice: Mapping[str, object] = field(default_factory=dict)  # more fields of the choice
+    usage: object = None  # instead of what was counted
 
     @property
     def answers(self) -> bool:
@@ -79,6 +82,8 @@ class FakeLlm:
         self.rule, self.style, self.latency = rule, style, latency
         self.script = deque(script)
         self.told: dict[str, Act] = {}  # what to do with a prompt that holds a text
+        # What it does with a body where it has a will of its own (tests.llm_manners).
+        self.manner: Callable[[dict[str, Any]], Act | None] = lambda _body: None
         self.faults, self.seed, self.hang = dict(faults or {}), seed, hang
         self.logprobs, self.port = logprobs, port
         self.answered, self.most_answers = 0, math.inf  # those beyond wait until it is raised
@@ -178,7 +183,8 @@ class FakeLlm:
             while self.answered >= self.most_answers or self._counts["most_at_once"] < act.together:
                 await asyncio.sleep(0.02)
             self.answered += 1
-            if body.get("stream") and act.answers and not act.drop:
+            streams = act.streams or body.get("stream")
+            if streams and act.answers and not act.drop and act.message is None:
                 return await self._stream(request, body, act, prompt, cached)
             return self._respond(request, body, act, prompt, cached)
         finally:
@@ -211,6 +217,8 @@ class FakeLlm:
 
         async def send(delta, finish_reason=None, **more):
             piece = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+            if finish_reason and "logprobs" in choice:
+                piece["logprobs"] = choice["logprobs"]
             event = {**whole, "object": "chat.completion.chunk", "choices": [piece], **more}
             await response.write(f"data: {json.dumps(event)}\n\n".encode())
 
@@ -267,13 +275,15 @@ class FakeLlm:
             "id": "fake",
             "object": "chat.completion",
             "model": body["model"],
-            "choices": [choice],
-            "usage": usage,
+            "choices": [choice | act.choice],
+            "usage": usage if act.usage is None else act.usage,
         }
 
     def _act(self, body: dict[str, Any]) -> Act:
         if self.script:
             return self.script.popleft()
+        if (wanted := self.manner(body)) is not None:
+            return wanted
         texts = [message["content"] for message in body["messages"]]
         prompt = texts[0] if texts[-1] in REMINDERS else texts[-1]
         for text, act in self.told.items():

@@ -152,6 +152,8 @@ def test_what_is_no_completion_is_refused(data):
         ({"prompt_tokens": 9, "prompt_cache_hit_tokens": 4}, Usage(9, 4, None)),
         ({"prompt_tokens": "9", "completion_tokens": -1, "prompt_cache_hit_tokens": True}, Usage()),
         ({"prompt_tokens": 2**31, "completion_tokens": 2**31 - 1}, Usage(None, None, 2**31 - 1)),
+        ({"prompt_tokens": 50.0, "completion_tokens": 20.5}, Usage(50, None, None)),
+        ({"prompt_tokens": 1e300, "completion_tokens": float("nan")}, Usage()),
     ],
 )
 def test_usage_is_kept_as_the_endpoint_counts(usage, expected):
@@ -215,7 +217,7 @@ def test_the_finish_reason_and_the_latency_are_kept():
 
 
 @pytest.mark.parametrize(
-    "odd", [float("inf"), float("-inf"), float("nan"), 10**400, True, "-1", None]
+    "odd", [float("inf"), float("-inf"), float("nan"), 10**400, 1e6, -1e6, True, "-1", None]
 )
 def test_a_number_that_no_row_can_hold_is_left_out(odd):
     logprobs = {"content": [token("A", [("A", odd), ("B", -1)])]}
@@ -231,7 +233,14 @@ def test_a_token_that_no_row_can_hold_is_mended():
 
 
 @pytest.mark.parametrize(
-    ("reason", "is_cut"), [("length", True), ("MAX_TOKENS", True), ("stop", False), ("", False)]
+    ("reason", "is_cut"),
+    [
+        ("length", True),
+        ("MAX_TOKENS", True),
+        ("model_length", True),
+        ("stop", False),
+        ("", False),
+    ],
 )
 def test_a_reply_that_reached_its_longest_length_is_cut(reason, is_cut):
     assert read("Because", finish_reason=reason).is_cut is is_cut

@@ -123,3 +123,32 @@ def test_events_without_a_choice_add_nothing(event):
     pieces = CompletionPieces()
     assert not pieces.add(event)
     assert pieces.completion() == {}
+
+
+def test_pieces_keep_log_probabilities_and_why_there_is_no_text():
+    pieces = CompletionPieces()
+    steps = [{"token": "A", "logprob": -0.1}, {"token": ".", "logprob": -0.2}]
+    for step in steps:
+        event = piece({"content": step["token"]})
+        event["choices"][0]["logprobs"] = {"content": [step]}
+        assert pieces.add(event)
+    (choice,) = pieces.completion()["choices"]
+    assert choice["logprobs"] == {"content": steps}
+    silent = CompletionPieces()
+    assert not silent.add(piece({"refusal": "I "}))
+    assert not silent.add(piece({"refusal": "cannot.", "tool_calls": [{"id": "1"}]}))
+    last = piece({}, "error")
+    last["choices"][0] |= {"error": {"message": "gone"}, "logprobs": {"content": "none"}}
+    assert not silent.add(last)
+    (choice,) = silent.completion()["choices"]
+    assert choice["message"]["refusal"] == "I cannot."
+    assert choice["message"]["tool_calls"] == [{"id": "1"}]
+    assert (choice["error"], choice["finish_reason"]) == ({"message": "gone"}, "error")
+    assert "logprobs" not in choice
+
+
+def test_a_stream_may_hold_a_message_in_one_piece():
+    pieces = CompletionPieces()
+    whole = {"message": {"content": [{"type": "text", "text": "Whole."}]}, "finish_reason": "stop"}
+    assert pieces.add({"choices": [whole]})
+    assert pieces.content == "Whole."

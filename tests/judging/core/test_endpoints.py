@@ -231,3 +231,42 @@ def test_what_is_no_address_is_never_asked(address):
     assert not may_be_asked(address, hosts={"*"})
     assert not may_be_asked("http://localhost/v1", hosts=(), used=[address])
     assert not lays_key_open(address)
+
+
+def test_headers_are_names_with_the_names_of_variables():
+    headers = {"api-key": "LLM_AZURE_KEY", "X-Route": "ROUTE", "Authorization": "LLM_AUTH"}
+    where = Endpoint("e", "http://127.0.0.1/v1", "m", headers=headers, listed_variables={"ROUTE"})
+    assert where.headers == headers
+    with refuses("llm:key-variable"):
+        Endpoint("e", "http://127.0.0.1/v1", "m", headers={"X-Route": "ROUTE"})
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        None,
+        [],
+        "api-key",
+        {"Host": "LLM_KEY"},
+        {"content-length": "LLM_KEY"},
+        {"Content-Type": "LLM_KEY"},
+        {"TRANSFER-ENCODING": "LLM_KEY"},
+        {"Connection": "LLM_KEY"},
+        {"Cookie": "LLM_KEY"},
+        {"Proxy-Authorization": "LLM_KEY"},
+        {"X-Forwarded-For": "LLM_KEY"},
+        {"a b": "LLM_KEY"},
+        {"a\r\nb": "LLM_KEY"},
+        {"": "LLM_KEY"},
+        {"é": "LLM_KEY"},
+        {"api-key": ""},
+        {"api-key": "sk-typed-here"},
+        {"api-key": 7},
+        {"api-key": None},
+        {"api-key": "LLM_A", "API-Key": "LLM_B"},
+        {f"x-{number}": "LLM_KEY" for number in range(21)},
+    ],
+)
+def test_other_headers_are_refused(headers):
+    with refuses("llm:bad-headers"):
+        Endpoint("e", "http://127.0.0.1/v1", "m", headers=headers)

@@ -10,6 +10,7 @@ from annotation.models import AuditEvent
 from judging.models import ModelEndpoint
 from tests.factory import make_dataset, make_endpoint, make_user
 from tests.fake_llm import Act, FakeLlm
+from tests.llm_manners import manner_of
 
 pytestmark = pytest.mark.django_db
 
@@ -283,3 +284,73 @@ def test_viewers_read_and_nobody_else_may(client):
     client.force_login(make_user(role="MANAGER"))
     assert [client.get(place).status_code for place in changes[2:]] == [405, 405]
     assert client.get(f"{PLACE}999/").status_code == 404
+
+
+def test_headers_are_kept_by_the_names_of_their_variables(manager, monkeypatch):
+    monkeypatch.delenv("LLM_AZURE_KEY", raising=False)
+    headers = '{"api-key": "LLM_AZURE_KEY"}'
+    answer = manager.post(f"{PLACE}new/", ONE | {"extra_headers": headers}, follow=True)
+    row = ModelEndpoint.objects.get()
+    assert row.extra_headers == {"api-key": "LLM_AZURE_KEY"}
+    assert "the variable LLM_AZURE_KEY is not set on this server" in answer.content.decode()
+    manager.post(f"{PLACE}{row.pk}/", ONE | {"extra_headers": ""})
+    row.refresh_from_db()
+    assert row.extra_headers == {}
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ('{"Host": "LLM_KEY"}', "Headers of the connection"),
+        ('{"api-key": "DATABASE_URL"}', "Use a variable that begins with LLM_"),
+        ('{"api-key": "my key"}', "Enter a JSON object"),
+        ("api-key", "Enter a valid JSON"),
+        (f'{{"api-key": "{KEY}"}}', "This looks like the API key itself"),
+        (f'{{"api-key": "{HEX}"}}', "This looks like the API key itself"),
+        ('{"a": "AKIAIOSFODNN7EXAMPLE1", "b": "LLM_KEY"}', "This looks like the API key itself"),
+    ],
+)
+def test_headers_that_cannot_be_sent_are_refused(manager, headers, said):
+    answer = manager.post(f"{PLACE}new/", ONE | {"extra_headers": headers})
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert said in text
+    assert not any(secret in text for secret in (KEY, HEX, "AKIAIOSFODNN7EXAMPLE1"))
+    assert not ModelEndpoint.objects.exists()
+
+
+def test_what_an_endpoint_taught_is_told_in_words(manager):
+    with FakeLlm() as server:
+        server.manner = manner_of("reasons")
+        row = make_endpoint(base_url=server.base_url, measured_address="", has_logprobs=None)
+        answer = manager.post(f"{PLACE}{row.pk}/test/", follow=True)
+    lessons = (
+        "The longest reply is sent as max_completion_tokens.",
+        "No temperature is sent, so the model uses its own.",
+    )
+    page = manager.get(f"{PLACE}{row.pk}/").content.decode()
+    assert all(lesson in answer.content.decode() and lesson in page for lesson in lessons)
+    assert "Testing it learns everything anew." in page
+    row.refresh_from_db()
+    assert (row.can("logprobs"), len(row.lessons)) == (False, 2)
+    row.model = "another"
+    assert row.lessons == []
+
+
+def test_every_lesson_has_its_sentence():
+    row = make_endpoint()
+    row.manners_address = row.address
+    row.learned_manners = {
+        "limit_name": "max_completion_tokens",
+        "least_tokens": 16,
+        "most_tokens": 512,
+        "warm": True,
+        "most_alternatives": 5,
+        "json_schema": False,
+        "system_role": False,
+        "streams": True,
+        "stream_options": False,
+    }
+    assert len(row.lessons) == 9
+    row.learned_manners = {"temperature": False, "warm": True, "logprobs": False, "streams": False}
+    assert len(row.lessons) == 3

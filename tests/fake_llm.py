@@ -275,7 +275,7 @@ class FakeLlm:
             "id": "fake",
             "object": "chat.completion",
             "model": body["model"],
-            "choices": [choice | act.choice],
+            "choices": [{**choice, **act.choice}],
             "usage": usage if act.usage is None else act.usage,
         }
 

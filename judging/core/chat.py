@@ -43,7 +43,6 @@ class CompletionPieces:
         self._choice: dict[str, object] = {}
         self._usage: object = None
         self._finish_reason = ""
-        self._seen = False
         self.ended = False
 
     def add(self, event: object) -> bool:
@@ -54,7 +53,6 @@ class CompletionPieces:
         choice = _mapping(_first(fields.get("choices")))
         if not choice:
             return False
-        self._seen = True
         if reason := _text(choice.get("finish_reason")):
             self._finish_reason = reason
             self.ended = True
@@ -79,15 +77,15 @@ class CompletionPieces:
         return "".join(self._content)
 
     def completion(self) -> dict[str, Any]:
-        """The JSON of the same completion as if it had not been streamed; {} before any piece."""
-        if not self._seen:
-            return {}
+        """The JSON of the same completion as if it had not been streamed; {} if nothing came."""
         message = {
             "content": self.content,
             "reasoning_content": "".join(self._reasoning),
             "refusal": "".join(self._refusal),
             **self._others,
         }
+        if not (any(message.values()) or self._choice or self._finish_reason):
+            return {}
         choice = {"message": message, "finish_reason": self._finish_reason, **self._choice}
         if self._tokens:
             choice["logprobs"] = {"content": self._tokens}

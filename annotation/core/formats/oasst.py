@@ -223,10 +223,10 @@ def _read_messages(path: Path) -> Iterator[RawRow]:
             yield raw
             continue
         rows = group[ROWS]
-        places = {row.get("message_id"): place for place, row in enumerate(rows)}
+        places = {str(row.get("message_id")): place for place, row in enumerate(rows)}
         # A message that is its own parent is reached from no root.
         parents = [
-            None if row.get("parent_id") is None else places.get(row["parent_id"], place)
+            None if row.get("parent_id") is None else places.get(str(row["parent_id"]), place)
             for place, row in enumerate(rows)
         ]
         tree = {name: rows[0][name] for name in _OF_TREE if rows[0].get(name) is not None}

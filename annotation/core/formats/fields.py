@@ -214,6 +214,7 @@ class Fields:
         if not low <= value <= high:
             reason = gettext_noop("Must be between %(low)d and %(high)d")
             self.fault(name, reason, self.data.get(name), low=low, high=high)
+            return low
         return value
 
     def whole_or_none(self, name: str, low: int, high: int) -> int | None:

@@ -139,7 +139,7 @@ def parse_third(fields: Fields) -> SessionRecord:
     """One row of HelpSteer3 as a session whose last turn has the two responses."""
     given = "individual_preference"
     known = [*_OF_THIRD, given, "domain"]
-    scenario = fields.short("domain", SCENARIO_CHARS) if fields.has("domain") else THIRD
+    scenario = fields.text_or("domain", longest=SCENARIO_CHARS) or THIRD
     language = ""
     if scenario != _CODE:
         language = fields.text_or("language", longest=16)

@@ -46,7 +46,7 @@ def parse(fields: Fields) -> SessionRecord:
     """One row as a session of one turn with everybody's verdict."""
     known = (*_TOLD, *_GROUPS.values(), "category")
     fields.refuse_unplaced(*known)
-    scenario = fields.short("category", SCENARIO_CHARS) if fields.has("category") else NAME
+    scenario = fields.text_or("category", longest=SCENARIO_CHARS) or NAME
     message = fields.text("text")
     one, other = (
         ResponseRecord(
@@ -60,7 +60,7 @@ def parse(fields: Fields) -> SessionRecord:
         message,
         (one, other),
         labels=tuple(_labels(fields)),
-        key=fields.short("comparison_id", KEY_CHARS) if fields.has("comparison_id") else "",
+        key=fields.text_or("comparison_id", longest=KEY_CHARS),
         extra=fields.kept(*known),
     )
     return SessionRecord(content_key(scenario, message), scenario, (turn,))

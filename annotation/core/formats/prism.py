@@ -159,10 +159,9 @@ def _session(
         reason = gettext_noop("A turn is missing; turns are counted from 0, and their rows adjoin")
         fields.fault("turn", reason, sorted(exchanges)[0])
     ordered = [exchanges[turn] for turn in sorted(exchanges)]
-    scenario = "conversation_type"
     return SessionRecord(
         fields.short("conversation_id", KEY_CHARS),
-        fields.short(scenario, SCENARIO_CHARS) if fields.has(scenario) else SCENARIO,
+        fields.text_or("conversation_type", longest=SCENARIO_CHARS) or SCENARIO,
         tuple(
             _turn(each, ordered[place + 1 : place + 2], user) for place, each in enumerate(ordered)
         ),

@@ -36,7 +36,7 @@ def parse(fields: Fields) -> SessionRecord:
     """One row as a session of one turn with one comparison."""
     known = (*_TOLD, "domain")
     fields.refuse_unplaced(*known)
-    scenario = fields.short("domain", SCENARIO_CHARS) if fields.has("domain") else NAME
+    scenario = fields.text_or("domain", longest=SCENARIO_CHARS) or NAME
     post = fields.text("history")
     turn = compared(
         post,

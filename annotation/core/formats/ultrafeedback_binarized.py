@@ -41,7 +41,7 @@ def parse(fields: Fields) -> SessionRecord:
     """One row as a session whose last turn holds the comparison."""
     is_chosen = fields.data.get("messages") in (None, fields.data.get("chosen"))
     fields.refuse_unplaced("prompt", *(["messages"] if is_chosen else []))
-    scenario = fields.short("source", SCENARIO_CHARS) if fields.has("source") else SCENARIO
+    scenario = fields.text_or("source", longest=SCENARIO_CHARS) or SCENARIO
     (system, before, chosen), (other_system, other, rejected) = (
         _side(fields, side) for side in _SIDES
     )

@@ -80,9 +80,9 @@ def _generator(fields: Fields, side: str) -> str:
 
 def _says_the_same(fields: Fields) -> bool:
     told = fields.data
-    return (told.get("generator_1"), told["output_1"]) == (
+    return (told.get("generator_1"), told.get("output_1")) == (
         told.get("generator_2"),
-        told["output_2"],
+        told.get("output_2"),
     )
 
 

@@ -115,7 +115,7 @@ def _answer(fields: Fields) -> ResponseRecord:
         reason = gettext_noop("Only the answer to one user message can be read")
         fields.fault("messages", reason, fields.data.get("messages"))
     for message in messages:
-        if message.data.get("role") not in {"user", "assistant"}:
+        if message.data.get("role") not in ("user", "assistant"):
             reason = gettext_noop("Expected user or assistant")
             message.fault("role", reason, message.data.get("role"))
     text: str | None = None

@@ -41,7 +41,7 @@ def looks_like(row: object) -> bool:
 def parse(fields: Fields) -> RecordedSession:
     """One row as a session of one turn with a grade of each completion."""
     fields.refuse_unplaced(*_TOLD)
-    scenario = fields.short("source", SCENARIO_CHARS) if fields.has("source") else NAME
+    scenario = fields.text_or("source", longest=SCENARIO_CHARS) or NAME
     message = fields.text("instruction")
     responses: dict[str, ResponseRecord] = {}
     scores = []

@@ -205,7 +205,10 @@ class Fields:
         return value
 
     def whole(self, name: str, low: int, high: int) -> int:
-        """A whole number that must be there, from `low` to `high`; numeric text counts."""
+        """A whole number that must be there, from `low` to `high`; numeric text counts.
+
+        Where it is at fault, `low`.
+        """
         value = number_of(self.data.get(name))
         if value is None:
             given = self.data.get(name)

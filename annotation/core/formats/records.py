@@ -206,7 +206,9 @@ class SessionRecord:
     """One conversation, or what one row says about it; `key` names it within the dataset.
 
     A `sketch` names a conversation without carrying it: the stored scenario and user messages
-    stand, and a response without a text means the stored one of its model.
+    stand, and a response without a text means the stored one of its model and variant. One that
+    `needs_texts` says nothing without the conversation, which another file carries. `profiles` are
+    those of raters by name, as `profile` is the user's.
     """
 
     key: str
@@ -222,6 +224,8 @@ class SessionRecord:
     questionnaires: tuple[QuestionnaireRecord, ...] = ()
     gold: tuple[GoldRecord, ...] = ()
     sketch: bool = False
+    needs_texts: bool = False
+    profiles: Mapping[str, Extra] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

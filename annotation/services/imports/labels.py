@@ -13,6 +13,7 @@ from django.contrib.auth.hashers import make_password
 from annotation.core.choices import Reason, StudyKind
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.records import (
+    Extra,
     GoldRecord,
     LabelDetails,
     PairwiseRecord,
@@ -148,19 +149,18 @@ class ImportPeople:
         """Whether the name means somebody who signs in."""
         return name in self._accounts
 
-    def describe(self, name: str, record: SessionRecord) -> None:
-        """Store the first profile that is told of a rater."""
+    def describe(self, name: str, told: Extra, stray: object) -> None:
+        """Store the first profile that is told of a rater, with its stray fields."""
         user_id = self.id_of(name)
-        if not record.profile or user_id in self._profiled or self.is_account(name):
+        if user_id in self._profiled or self.is_account(name):
             return
-        stray = record.extra.get("profile")
         profile = AnnotatorProfile(user_id=user_id, extra=stray if isinstance(stray, dict) else {})
         for field, longest in _TEXTS.items():
-            value = record.profile.get(field)
+            value = told.get(field)
             text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
             setattr(profile, field, text[:longest])
         for field in _LISTS:
-            value = record.profile.get(field, [])
+            value = told.get(field, [])
             setattr(profile, field, value if isinstance(value, list) else [value])
         self._staging.put(profile)
         self._profiled.add(user_id)

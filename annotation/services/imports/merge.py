@@ -17,6 +17,7 @@ from annotation.core.formats.records import (
     ResponseRecord,
     SessionRecord,
     TurnRecord,
+    split_profile,
 )
 from annotation.core.refusals import Refused, gettext_noop
 from annotation.models import Comparison, Dataset, Response, Session, Turn, text_hash
@@ -251,7 +252,7 @@ def _known_response(
 
 def _only_one(turn: TurnNode, record: ResponseRecord) -> ResponseNode | None:
     """The one stored response of a model that a record names without its text."""
-    if record.text is not None or not record.model:
+    if record.text is not None or not (record.model or record.variant):
         return None
     known = [
         node for key, node in turn.responses.items() if key[:2] == (record.model, record.variant)
@@ -285,8 +286,10 @@ class Merger:
         node = self._session(batch, record, notes)
         if node is None:
             return
-        if record.user is not None:
-            self._people.describe(record.user, record)
+        if record.user is not None and record.profile:
+            self._people.describe(record.user, record.profile, record.extra.get("profile"))
+        for name, profile in record.profiles.items():
+            self._people.describe(name, *split_profile(profile))
         labels = LabelMerger(
             batch=batch,
             session=node,
@@ -308,6 +311,12 @@ class Merger:
         node = batch.sessions.get(record.key)
         if record.sketch and record.extra and (node is None or node.fresh):
             notes.fault("question_id", gettext_noop("Import this question first"), record.key)
+            return None
+        if record.needs_texts and node is None:
+            reason = gettext_noop(
+                "The texts are in another file: import that one into this dataset first"
+            )
+            notes.fault("", reason, record.key)
             return None
         if node is None:
             if record.user is not None and self._people.is_account(record.user):

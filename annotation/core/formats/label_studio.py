@@ -22,7 +22,7 @@ from annotation.core.formats.printed import read_printed
 from annotation.core.formats.published import headers_of, named_rows
 from annotation.core.formats.questions import (
     SEVERAL_VERDICTS,
-    Answers,
+    OtherAnswers,
     Shown,
     ShownFields,
     read_shown,
@@ -81,7 +81,7 @@ class _Annotation:
     details: LabelDetails
     sides: dict[str, str] = field(default_factory=dict)
     rankings: dict[str, object] = field(default_factory=dict)
-    answers: Answers = field(default_factory=Answers)
+    answers: OtherAnswers = field(default_factory=OtherAnswers)
     is_gold: bool = False
 
     def take(self, name: str, value: Mapping[str, object]) -> None:

@@ -18,7 +18,7 @@ from annotation.core.formats.format import Format
 from annotation.core.formats.published import headers_of, named_rows
 from annotation.core.formats.questions import (
     SEVERAL_VERDICTS,
-    Answers,
+    OtherAnswers,
     read_shown,
     rest_of,
     shown_fields,
@@ -176,7 +176,7 @@ def parse_labels(fields: Fields) -> SessionRecord:
         names = ", ".join(verdicts)
         fields.fault("labels", SEVERAL_VERDICTS, names, names=names)
     told = _verdict(answers.get(question or ""))
-    said = Answers()
+    said = OtherAnswers()
     for name, answer in answers.items():
         if told is None or name != question:
             values = answer if isinstance(answer, Mapping) else {"": answer}

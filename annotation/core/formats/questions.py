@@ -57,7 +57,7 @@ class ShownFields:
 
 
 @dataclass(slots=True)
-class Answers:
+class OtherAnswers:
     """What one annotator said beside the verdict: the reasons given, and anything else."""
 
     reasons: list[str] = field(default_factory=list)

@@ -22,7 +22,7 @@ from annotation.core.formats.fields import Fields
 from annotation.core.formats.format import Format
 from annotation.core.formats.questions import (
     SEVERAL_VERDICTS,
-    Answers,
+    OtherAnswers,
     Shown,
     asks_which,
     read_shown,
@@ -198,7 +198,7 @@ class _Person:
     who: str
     values: dict[str, object] = field(default_factory=dict)
     drafts: int = 0
-    answers: Answers = field(default_factory=Answers)
+    answers: OtherAnswers = field(default_factory=OtherAnswers)
 
     @property
     def details(self) -> LabelDetails:
@@ -293,7 +293,7 @@ def _people(record: Fields, used: Sequence[str]) -> list[_Person]:
         for each in answers.items(name):
             who = each.annotator("user_id")
             person = people.setdefault(who, _Person(who))
-            if each.data.get("status") in _UNSUBMITTED:
+            if str(each.data.get("status")) in _UNSUBMITTED:
                 person.drafts += 1
             elif name in used:
                 person.values[name] = each.data.get("value")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.core.formats.questions import (
-    Answers,
+    OtherAnswers,
     says_why,
     shown_fields,
     verdict_question,
@@ -42,7 +42,7 @@ def test_the_verdict_is_the_only_question_or_the_one_that_is_named_so(names, cho
 
 
 def test_reasons_are_comments_and_all_else_is_kept():
-    answers = Answers()
+    answers = OtherAnswers()
     answers.add("why", "safer")
     answers.add("why", ["shorter", ""])
     answers.add("reasons", [1])

@@ -63,7 +63,7 @@ def _streams_only(body: Body) -> Act | None:
 
 
 def _streams_if_long(body: Body) -> Act | None:
-    if body.get("stream") or body["max_tokens"] <= 512:
+    if body.get("stream") or body.get("max_tokens", 0) <= 512:
         return None
     return refused("Requests with max_tokens > 512 must have stream=true")
 
@@ -111,7 +111,7 @@ def _at_least(body: Body) -> Act | None:
 
 
 def _at_most(body: Body) -> Act | None:
-    if body["max_tokens"] <= 700:
+    if body.get("max_tokens", 0) <= 700:
         return None
     return refused(f"max_tokens: {body['max_tokens']} > 700, which is the maximum allowed")
 

@@ -6,7 +6,7 @@ status that HTTP answers with; sentences are translated at the edge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -71,6 +71,14 @@ class Refused(Exception):  # noqa: N818 - a refusal is no error of the program
     def text(self) -> str:
         """The sentence of the code, untranslated, without its values."""
         return text_of(self.code)
+
+    def sentence(self, translate: Callable[[str], str]) -> str:
+        """The sentence of the code with its values, all in the words of `translate`."""
+        told = {
+            name: translate(value) if value and isinstance(value, str) else value
+            for name, value in self.values.items()
+        }
+        return translate(self.text) % told if told else translate(self.text)
 
     @property
     def status(self) -> HTTPStatus:
@@ -154,7 +162,15 @@ REFUSAL_TEXTS: Final = {
         "We could not read the line endings of this file. In your spreadsheet, save it as “CSV "
         "UTF-8” and import that."
     ),
+    "import:lists": gettext_noop(
+        "The rows may be in any of these lists of the file: %(lists)s. Save one of them as a file "
+        "of its own, and import that."
+    ),
     "import:name": gettext_noop("This name is too long for this dataset."),
+    "import:nearest": gettext_noop(
+        "We could not recognise this file's format. It looks like %(format)s, but its rows have "
+        "no %(fields)s. Rename or add these fields, or choose another format under Format."
+    ),
     "import:outrun": gettext_noop(
         "Another import changed this dataset in the meantime, so nothing was imported. "
         "Import the file again."

@@ -46,6 +46,7 @@ _FIELD_OF_REFUSAL: Final = {
     "import:archived": "dataset",
     "import:dataset": "dataset",
     "import:format": "format",
+    "import:nearest": "format",
     "import:outrun": "dataset",
 }
 """Refusals of an import that another answer than another file may mend: which answer."""
@@ -315,7 +316,7 @@ def _import_kept(
     except Refused as refused:
         field = _FIELD_OF_REFUSAL.get(refused.code, "file")
         keeps = field != "file"
-        form.add_error(field, _(refused.text))
+        form.add_error(field, refused.sentence(gettext))
     finally:
         if not keeps:
             forget(token, request.user)

@@ -88,7 +88,7 @@ def import_any(
 class _Said:
     """One verdict of a row, with the session and the comparison that it is about."""
 
-    line: int
+    row: Row
     session: SessionNode
     comparison: int
     record: VerdictRecord
@@ -127,7 +127,7 @@ class RecordedVerdicts:
                 row = known[cell] = _judgment(run, each.comparison, each.record, preference)
                 row.pk = staging.new_id(Judgment)
                 new.append((row, each.session.row.pk, False))
-                lines.add(each.line)
+                lines.add(each.row.line)
             else:
                 notes.append(_compare(each, stored))
         staging.write(Judgment, new)
@@ -171,7 +171,7 @@ class RecordedVerdicts:
             )
             row.pk = staging.new_id(ResponseScore)
             new.append((row, each.session.row.pk, False))
-            lines.append(each.line)
+            lines.append(each.row.line)
         if new:
             staging.write(ResponseScore, new)
         return lines, notes
@@ -228,13 +228,13 @@ def _placed(batch: Batch, rows: Sequence[Row]) -> Iterator[_Said]:
             session = batch.sessions[row.record.key]
             for verdict in row.record.verdicts:
                 node = session.turns[verdict.turn].comparisons[verdict.comparison]
-                yield _Said(row.line, session, node.row.pk, verdict)
+                yield _Said(row, session, node.row.pk, verdict)
 
 
 class _Graded(NamedTuple):
     """One grade of a row, with the response that it is about, and its turn."""
 
-    line: int
+    row: Row
     session: SessionNode
     turn: TurnNode
     response: int
@@ -255,7 +255,7 @@ def _graded(batch: Batch, rows: Sequence[Row]) -> Iterator[_Graded]:
                 }
                 nameless = (score.model, "", text_hash(None))
                 node = of_model.get(nameless) or next(iter(of_model.values()))
-                yield _Graded(row.line, session, turn, node.row.pk, score)
+                yield _Graded(row, session, turn, node.row.pk, score)
 
 
 def _verdicts_of_scores(
@@ -271,7 +271,7 @@ def _verdicts_of_scores(
                 record = VerdictRecord(
                     judge, each.record.turn, node.row.key, Order.COMBINED, *_verdict(both)
                 )
-                yield _Said(each.line, each.session, node.row.pk, record)
+                yield _Said(each.row, each.session, node.row.pk, record)
 
 
 def _verdict(scores: Sequence[ResponseScore]) -> tuple[Verdict | None, str, None, str]:
@@ -284,7 +284,7 @@ def _verdict(scores: Sequence[ResponseScore]) -> tuple[Verdict | None, str, None
 
 def _compare_scores(graded: _Graded, stored: ResponseScore) -> Notes:
     """A fault for a grade that is stored otherwise."""
-    notes, record = Notes(graded.line), graded.record
+    notes, record = Notes(graded.row.line, graded.row.path), graded.record
     if record.value != stored.value or record.status.value != stored.status:
         notes.fault(f"scores[{record.judge}]", _DIFFERS, record.value)
     elif record.raw and record.raw != stored.raw:
@@ -332,7 +332,7 @@ def _judgment(run: JudgeRun, comparison: int, record: VerdictRecord, preference:
 
 def _compare(said: _Said, stored: Judgment) -> Notes:
     """A fault for what a verdict says otherwise than it is stored; a raw text may be left out."""
-    notes = Notes(said.line)
+    notes = Notes(said.row.line, said.row.path)
     record = said.record
     field = f"verdicts[{record.judge}].{record.order.lower()}"
     told = record.verdict.value if record.verdict else None

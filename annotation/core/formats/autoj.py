@@ -28,12 +28,13 @@ from annotation.core.refusals import gettext_noop
 NAME: Final = "auto-j"
 
 _TOLD: Final = ("scenario", "label", "prompt", "response 1", "response 2")
+_NEEDS: Final = frozenset(_TOLD)
 _VERDICTS: Final = {0: Verdict.A, 1: Verdict.B, 2: Verdict.TIE}
 
 
 def looks_like(row: object) -> bool:
     """Whether a row has this format's fields."""
-    return isinstance(row, Mapping) and set(_TOLD) <= row.keys()
+    return isinstance(row, Mapping) and row.keys() >= _NEEDS
 
 
 def parse(fields: Fields) -> SessionRecord:
@@ -82,6 +83,7 @@ FORMATS: Final = (
         title=gettext_noop("Auto-J test pairs"),
         line=gettext_noop("Two responses to a prompt, with the better one as the gold answer."),
         looks_like=looks_like,
+        needs=_NEEDS,
         parse=parse,
     ),
 )

@@ -87,11 +87,17 @@ _NO_NUMBER: Final = gettext_noop("Expected a whole number from %(low)d to %(high
 _NO_WORD: Final = gettext_noop("Expected one of %(words)s")
 
 
-class Notes:
-    """What was noted while one row was read."""
+def joined(path: str, field: str) -> str:
+    """The path of a field within what a path leads to."""
+    return f"{path}.{field}" if path and field else path or field
 
-    def __init__(self, line: int) -> None:
+
+class Notes:
+    """What was noted while one row was read; its `path` leads to the row in its file."""
+
+    def __init__(self, line: int, path: str = "") -> None:
         self.line = line
+        self.path = path
         self.faults: list[Fault] = []
         self.coerced = 0
         self.kept: list[str] = []
@@ -100,7 +106,7 @@ class Notes:
 
     def fault(self, field: str, reason: str, value: object = None, **parts: object) -> None:
         """Note a fault; `parts` fill the placeholders of its reason."""
-        self.faults.append(Fault(self.line, field, reason, shown(value), parts))
+        self.faults.append(Fault(self.line, joined(self.path, field), reason, shown(value), parts))
 
     def skip(self, reason: str) -> None:
         """Pass the row over: it holds nothing to import, and the summary counts it by reason."""
@@ -155,7 +161,7 @@ class Fields:
 
     def at(self, name: str) -> str:
         """The path of a field."""
-        return f"{self.path}.{name}" if self.path else name
+        return joined(self.path, name)
 
     def fault(self, name: str, reason: str, value: object = None, **parts: object) -> None:
         """Note a fault of a field."""
@@ -361,9 +367,9 @@ def _answer_alone(response: ResponseRecord, notes: Notes) -> ResponseRecord:
 Parse = Callable[[Fields], SessionRecord | DatasetRecord]
 
 
-def parsed(line: int, data: Mapping[str, object], parse: Parse) -> Row:
-    """One row through a format's parser."""
-    notes = Notes(line)
+def parsed(line: int, data: Mapping[str, object], parse: Parse, path: str = "") -> Row:
+    """One row through a format's parser; the path leads to the row in its file."""
+    notes = Notes(line, path)
     record: SessionRecord | DatasetRecord | None = parse(Fields(data, notes))
     if notes.faults or notes.skipped:
         record = None
@@ -378,4 +384,5 @@ def parsed(line: int, data: Mapping[str, object], parse: Parse) -> Row:
         notes.coerced,
         () if notes.skipped else tuple(notes.kept),
         "" if notes.faults else notes.skipped,
+        path,
     )

@@ -31,7 +31,8 @@ class Format:
     """A kind of file: its name, how to tell a row of it, and how to read one.
 
     `title` and `line` are shown in the list on the import page, in the words that translators know.
-    Of a row, `looks_like` says whether it is of this format and of no other. `as_object` wraps rows
+    Of a row, `looks_like` says whether it is of this format and of no other; `needs` are the fields
+    that it looks for, by which the nearest format of another row is found. `as_object` wraps rows
     that are bare lists. A format that is no JSON is told by its first line (`knows_text`) and has
     its own `read_file`. `checked` finds the faults that a file has only as a whole. Where several
     formats have the same rows, the one that knows them names the one that the whole file has
@@ -43,6 +44,7 @@ class Format:
     line: str
     parse: Parse
     looks_like: Callable[[object], bool] = _never
+    needs: frozenset[str] = frozenset()
     as_object: Callable[[object], object] = _as_it_is
     read_directory: Callable[[Path], Iterator[RawRow]] | None = None
     knows_text: Callable[[str], bool] = _never

@@ -27,6 +27,7 @@ from annotation.core.refusals import gettext_noop
 NAME: Final = "pandalm"
 SCENARIO: Final = "pandalm"
 
+_NEEDS: Final = frozenset({"cmp_key", "response1", "response2"})
 _ANNOTATORS: Final = ("annotator1", "annotator2", "annotator3")
 _VERDICTS: Final = {0: Verdict.TIE, 1: Verdict.A, 2: Verdict.B}
 _TOLD: Final = ("cmp_key", "instruction", "input", "response1", "response2", *_ANNOTATORS)
@@ -98,6 +99,7 @@ FORMATS: Final = (
             "Two responses to an instruction, with the verdicts of three annotators."
         ),
         looks_like=looks_like,
+        needs=_NEEDS,
         parse=parse,
     ),
 )

@@ -12,88 +12,15 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 from annotation.core.formats.records import Fault, shown
+from annotation.core.formats.unpacking import MAX_RATIO, TooPackedError, Unpacked
 from annotation.core.refusals import Refused, gettext_noop
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
-MAX_RATIO: Final = 300
-"""How many times its size a file may unpack to: real rows are never that much alike."""
-
-ALWAYS_UNPACKED: Final = 16 * 1024 * 1024
-"""So many bytes may come out of any file: a short one may be all alike."""
-
-
-FREE_MEMBERS: Final = 1000
-LEAST_OF_MEMBER: Final = 64
-"""A gzipped file may be many behind one another, but not many that are all but empty."""
-
-_GZIP: Final = 16 + zlib.MAX_WBITS
-_PIECE: Final = 32 * 1024
-
-
-class TooPackedError(OSError):
-    """The file unpacks to more than `MAX_RATIO` times its size."""
-
-
-class Unpacked(io.RawIOBase):
-    """What is in a gzipped file, read as far as it is in proportion."""
-
-    def __init__(self, packed: io.BufferedReader) -> None:
-        self._packed = packed
-        self._member = zlib.decompressobj(_GZIP)
-        self._members = 1
-        self._rest = b""
-        self._bytes = 0
-
-    def readable(self) -> bool:
-        """As a file that is open to be read."""
-        return True
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Unpack on.
-
-        Raises:
-            TooPackedError: there is too much of it.
-            EOFError: it breaks off.
-            OSError: it has too many members that are all but empty.
-            zlib.error: it is damaged, or no gzipped file.
-        """
-        place = memoryview(buffer).cast("B")
-        data = b""
-        while not data:
-            self._rest = self._rest or self._packed.read1(_PIECE)
-            ended = not self._rest
-            if self._member.eof:
-                if ended:
-                    return 0
-                self._rest = self._rest.lstrip(b"\0")  # some tools fill up with them
-                if not self._rest:
-                    continue
-                self._next_member()
-            data = self._member.decompress(self._rest, len(place))
-            if ended and not data and not self._member.eof:
-                raise EOFError("the compressed file ends too early")
-            self._rest = self._member.unused_data or self._member.unconsumed_tail
-        self._bytes += len(data)
-        if self._bytes > max(ALWAYS_UNPACKED, MAX_RATIO * self._packed.tell()):
-            raise TooPackedError(f"it unpacks to more than {MAX_RATIO} times its size")
-        place[: len(data)] = data
-        return len(data)
-
-    def _next_member(self) -> None:
-        self._members += 1
-        if self._members > FREE_MEMBERS + self._bytes // LEAST_OF_MEMBER:
-            raise OSError("it has too many parts that are all but empty")
-        self._member = zlib.decompressobj(_GZIP)
-
 
 MAX_ROW_CHARS: Final = 16 * 1024 * 1024
 """A longer row is a fault: no conversation is that long, and memory has an end."""
@@ -107,6 +34,10 @@ MAX_DEPTH: Final = 50
 WINDOW: Final = 256 * 1024
 _TOO_DEEP: Final = gettext_noop("Nested too deeply")
 _NOT_JSON: Final = gettext_noop("Not JSON: %(error)s")
+_COMMA_LEFT: Final = gettext_noop("Not JSON: nothing follows the last comma; remove the comma")
+_PYTHON: Final = gettext_noop("Not JSON but Python's notation: write the rows with json.dumps")
+_PRINTED_BY_PYTHON: Final = re.compile(r"[\[{(\s]*'|.*: (?:None|True|False)[,}]")
+_NO_ITEM: Final = gettext_noop("No item follows this comma; remove the comma")
 _TOO_BLANK: Final = gettext_noop("Only blank lines follow; the rest was not read")
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -123,13 +54,15 @@ _BROKEN: Final = (UnicodeError, EOFError, OSError, zlib.error)
 class RawRow:
     """One JSON value of the file with its line, or the fault that stands in its place.
 
-    `more` are faults beside that one.
+    Where the fault is one of a text in it, the value tells the format all the same. `more` are
+    faults beside that one. `path` leads to the value where others stand around it.
     """
 
     line: int
     value: object = None
     fault: Fault | None = None
     more: tuple[Fault, ...] = ()
+    path: str = ""
 
 
 def _no_constant(_name: str) -> None:
@@ -189,13 +122,15 @@ def refuse_bare_returns(path: Path) -> None:
 
 
 def read_rows(path: Path) -> Iterator[RawRow]:
-    """The rows of a file, in order: array items if it opens with "[", else one value a line."""
+    """The rows of a file, in order: array items if it opens with "[", else one value a line.
+
+    Objects that are printed over several lines are rows too.
+    """
     with open_text(path) as stream:
         line = 0
         try:
             window = stream.read(WINDOW)
-            rows = _array_items(stream, window) if _is_array(window) else _lines(stream, window)
-            for row in rows:
+            for row in _rows(stream, window):
                 line = row.line
                 yield row
         except TooPackedError:
@@ -206,6 +141,14 @@ def read_rows(path: Path) -> Iterator[RawRow]:
         except _BROKEN as error:
             reason = gettext_noop("The file ends early or is damaged here; the rest was not read")
             yield RawRow(line + 1, fault=Fault(line + 1, "", reason, shown(str(error))))
+
+
+def _rows(stream: TextIO, window: str) -> Iterator[RawRow]:
+    if _is_array(window):
+        return _array_items(Window(stream, window))
+    if _is_printed(window):
+        return _printed(Window(stream, window))
+    return _lines(stream, window)
 
 
 def read_document(path: Path, line: int) -> RawRow:
@@ -233,6 +176,24 @@ def _is_array(window: str) -> bool:
         return not isinstance(_DECODER.decode(first_line.strip()), list)
     except (ValueError, RecursionError):
         return True
+
+
+def _is_printed(window: str) -> bool:
+    """Whether the first line breaks off within an object where a printer breaks lines."""
+    first, _newline, rest = window.lstrip().partition("\n")
+    inside: list[str] = []
+    for mark in _MARKS.finditer(first):
+        sign = mark.group()[0]
+        if sign in "[{":
+            inside.append(sign)
+        elif sign in "]}" and inside:
+            inside.pop()
+    last, following = first.rstrip()[-1:], rest.lstrip()[:1]
+    if not first.startswith("{") or not inside or not following:
+        return False
+    if inside[-1] == "{" and last in "{,":
+        return following == '"'
+    return last in "[,:"
 
 
 def _lines(stream: TextIO, window: str) -> Iterator[RawRow]:
@@ -266,10 +227,20 @@ def decoded(line: int, text: str) -> RawRow:
     try:
         value = _DECODER.decode(text.strip())
     except (ValueError, RecursionError) as error:
-        reason = _NOT_JSON if isinstance(error, ValueError) else _TOO_DEEP
-        parts = {"error": str(error)} if isinstance(error, ValueError) else {}
+        reason = _why_not(text.strip(), error)
+        parts = {"error": str(error)} if reason is _NOT_JSON else None
         return RawRow(line, fault=Fault(line, "", reason, shown(text.strip()), parts))
     return _storable(line, value, text)
+
+
+def _why_not(text: str, error: ValueError | RecursionError) -> str:
+    """Why a text could not be decoded, in the words of a fault."""
+    if isinstance(error, RecursionError):
+        return _TOO_DEEP
+    place = error.pos if isinstance(error, json.JSONDecodeError) else 0
+    if text[place : place + 1] in ("}", "]") and text[:place].rstrip().endswith(","):
+        return _COMMA_LEFT
+    return _PYTHON if _PRINTED_BY_PYTHON.match(text) else _NOT_JSON
 
 
 def _storable(line: int, value: object, text: str) -> RawRow:
@@ -285,12 +256,13 @@ def storable(line: int, value: object) -> RawRow:
     """The row, unless a text of it holds NUL or what is no character, which no column can hold."""
     for found in _texts(value):
         if "\x00" in found:
-            return RawRow(
-                line, fault=Fault(line, "", gettext_noop("A string contains NUL"), shown(found))
-            )
-        if not _is_utf8(found):
+            reason = gettext_noop("A string contains NUL")
+        elif not _is_utf8(found):
             reason = gettext_noop("A string contains bytes or escapes that are not characters")
-            return RawRow(line, fault=Fault(line, "", reason, shown(found)))
+        else:
+            continue
+        path = next(path for text, path in _places(value) if text is found)
+        return RawRow(line, value, Fault(line, str(shown(path)), reason, shown(found)))
     return RawRow(line, value)
 
 
@@ -335,7 +307,20 @@ def _texts(value: object) -> Iterator[str]:
             waiting.extend(current.values())
 
 
-class _Window:
+def _places(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every text of a JSON value with the path to it, that of its object for a key."""
+    if isinstance(value, str):
+        yield value, path
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _places(inner, f"{path}[{place}]")
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield name, path
+            yield from _places(inner, f"{path}.{name}" if path else name)
+
+
+class Window:
     """The part of a file in memory, from `at` on; grows by doubling, forgets what is behind."""
 
     def __init__(self, stream: TextIO, text: str) -> None:
@@ -343,11 +328,21 @@ class _Window:
         self.text = text
         self.at = 0
         self.ended = False
+        self._line = 1
+        self._counted = 0
+
+    @property
+    def line(self) -> int:
+        """The line of the file at which it stands."""
+        self._line += self.text.count("\n", self._counted, self.at)
+        self._counted = self.at
+        return self._line
 
     def grow(self) -> None:
         """Read on: at least as much as is held."""
+        self._line = self.line
         self.text = self.text[self.at :]
-        self.at = 0
+        self.at = self._counted = 0
         room = MAX_ROW_CHARS + 1 - len(self.text)
         more = self.stream.read(min(max(WINDOW, len(self.text)), room))
         self.ended = not more
@@ -368,39 +363,66 @@ class _Window:
             self.grow()
 
 
-def _array_items(stream: TextIO, text: str) -> Iterator[RawRow]:
-    window = _Window(stream, text)
+def _printed(window: Window) -> Iterator[RawRow]:
+    """Values that stand one after the other, each over as many lines as it takes."""
+    while sign := window.next_sign():
+        line = window.line
+        row = None if sign in ",]}" else next_item(window, line)
+        if row is None:
+            reason = gettext_noop(
+                "The file ends inside this row, or the row is too deeply nested or too long to "
+                "read, or no JSON; the rest was not read"
+            )
+            yield RawRow(line, fault=Fault(line, "", reason, shown(window.text[window.at :])))
+            return
+        yield row
+
+
+def _array_items(window: Window) -> Iterator[RawRow]:
     window.next_sign()
-    window.at += 1
+    number = yield from items(window)
+    if number and window.next_sign():
+        reason = gettext_noop("Text after the end of the array")
+        yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
+
+
+def items(window: Window) -> Generator[RawRow, None, int]:
+    """The items of the list at the window's place; returns how many, 0 where its end is not found.
+
+    The window stands behind the list then.
+    """
     number = 0
+    sign = ","
+    window.at += 1
     if window.next_sign() == "]":
-        return
-    while True:
+        window.at += 1
+        return 0
+    while sign == ",":
         number += 1
-        window.next_sign()
-        row = _next_item(window, number)
+        if window.next_sign() in (",", "]"):
+            yield RawRow(number, fault=Fault(number, "", _NO_ITEM, ""))
+            sign = window.next_sign()
+            window.at += 1
+            continue
+        row = next_item(window, number)
         if row is None:
             reason = gettext_noop(
                 "The file ends inside this item, or the item is too deeply nested or too long to "
                 "read"
             )
             yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
-            return
+            return 0
         yield row
         sign = window.next_sign()
         window.at += 1
-        if sign == "]":
-            break
-        if sign != ",":
-            reason = gettext_noop("Expected a comma or the end of the array; the rest was not read")
-            yield RawRow(number, fault=Fault(number, "", reason, shown(sign)))
-            return
-    if window.next_sign():
-        reason = gettext_noop("Text after the end of the array")
-        yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
+    if sign == "]":
+        return number
+    reason = gettext_noop("Expected a comma or the end of the array; the rest was not read")
+    yield RawRow(number, fault=Fault(number, "", reason, shown(sign)))
+    return 0
 
 
-def _next_item(window: _Window, number: int) -> RawRow | None:
+def next_item(window: Window, number: int) -> RawRow | None:
     """The item at the window's place; None where its end is not found, or not looked for."""
     while True:
         try:

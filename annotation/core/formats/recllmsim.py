@@ -42,6 +42,7 @@ REASONS: Final = {
     "其它": Reason.OTHER,
     "其他": Reason.OTHER,
 }
+_NEEDS: Final = frozenset({"history", "user", "session"})
 _SATISFIED: Final = "满意"
 _HALLUCINATIONS: Final = {
     "是": Hallucination.YES,
@@ -235,6 +236,7 @@ FORMATS: Final = (
             "task and user profile."
         ),
         looks_like=looks_like,
+        needs=_NEEDS,
         parse=parse,
         read_directory=read_directory,
     ),

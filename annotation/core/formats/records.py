@@ -245,7 +245,8 @@ class Row:
     """One row as read: its record, or None and faults.
 
     `coerced` counts scalars taken as text; `kept` names the fields that went into `extra`. A row
-    that is `skipped` for this reason has no record and no faults: it holds nothing to import.
+    that is `skipped` for this reason has no record and no faults: it holds nothing to import. The
+    `path` leads to a row that has others around it.
     """
 
     line: int
@@ -254,6 +255,7 @@ class Row:
     coerced: int = 0
     kept: tuple[str, ...] = ()
     skipped: str = ""
+    path: str = ""
 
 
 def content_key(*parts: str) -> str:

@@ -42,6 +42,7 @@ NAME: Final = "rewardbench"
 SCENARIO: Final = "rewardbench"
 """Of rows without a subset."""
 
+_NEEDS: Final = frozenset({"prompt", *SIDES})
 _KNOWN: Final = ("prompt", *SIDES, "subset", "chosen_model", "rejected_model")
 _KNOWN_OF_LISTS: Final = ("prompt", *SIDES, "subset", "models", "num_correct")
 _TOLD_BY: Final = ("subset", "chosen_model", "rejected_model", "num_correct")
@@ -51,7 +52,7 @@ def looks_like(row: object) -> bool:
     """Whether a row has a prompt with chosen and rejected responses as RewardBench has them."""
     return (
         isinstance(row, Mapping)
-        and {"prompt", *SIDES} <= row.keys()
+        and row.keys() >= _NEEDS
         and not {"annotator", "source"} <= row.keys()
         and not isinstance(row["chosen"], Mapping)
         and (any(name in row for name in _TOLD_BY) or _are_texts(row["chosen"]))
@@ -164,6 +165,7 @@ FORMATS: Final = (
             "answer. RewardBench 2 too."
         ),
         looks_like=looks_like,
+        needs=_NEEDS,
         parse=parse,
     ),
 )

@@ -58,6 +58,7 @@ DETAILS: Final = (
 CHANCE: Final = "inclusion_chance"
 """Of a pair that a study drew: an export has it, an import passes it over, for it has no draw."""
 VERDICT: Final = ("verdict", "strength", "both_bad", "shown_order")
+_TEXTS: Final = frozenset({"text_a", "text_b"})
 _RATING: Final = ("score", "reason", "hallucination")
 _SLUG: Final = re.compile(r"[-a-zA-Z0-9_]{1,80}")
 _COUNT: Final = 32_767
@@ -177,7 +178,7 @@ def gold_labels(fields: Fields) -> tuple[GoldRecord, ...]:
 
 
 def _of_comparison(fields: Fields) -> bool:
-    return {"a", "b"} <= fields.data.keys() or {"text_a", "text_b"} <= fields.data.keys()
+    return {"a", "b"} <= fields.data.keys() or fields.data.keys() >= _TEXTS
 
 
 _PAIR: Final = (
@@ -340,7 +341,7 @@ def _kind(row: Mapping[str, object]) -> str | None:
         return kind if isinstance(kind, str) and kind in {"dataset", "session", "pair"} else None
     if "turns" in row and "question_id" not in row and not isinstance(row["turns"], int | float):
         return "session"  # a number of turns is Nectar's
-    return "pair" if {"text_a", "text_b"} <= row.keys() else None
+    return "pair" if row.keys() >= _TEXTS else None
 
 
 def _dataset(fields: Fields) -> DatasetRecord:
@@ -480,6 +481,7 @@ FORMATS: Final = (
             "labels and gold answers."
         ),
         looks_like=looks_like,
+        needs=frozenset({"prompt", *_TEXTS}),
         parse=parse,
     ),
 )

@@ -279,7 +279,7 @@ class _Job:
                 self._skipped[row.skipped] += 1
             if row.record is None:
                 continue
-            notes = Notes(row.line)
+            notes = Notes(row.line, row.path)
             before = batch.added
             changed = False
             if isinstance(row.record, DatasetRecord):

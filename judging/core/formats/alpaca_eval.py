@@ -30,17 +30,18 @@ OUTPUTS: Final = "alpaca-eval-outputs"
 SCENARIO: Final = "alpaca_eval"
 """Of rows that name no dataset."""
 
-_TOLD: Final = ("instruction", "output_1", "output_2", "preference")
+_NEEDS: Final = frozenset({"instruction", "output_1", "output_2", "preference"})
+_OUTPUT_NEEDS: Final = frozenset({"instruction", "output", "generator"})
 
 
 def looks_like(row: object) -> bool:
     """Whether a row has this format's telling fields."""
-    return isinstance(row, Mapping) and set(_TOLD) <= row.keys()
+    return isinstance(row, Mapping) and row.keys() >= _NEEDS
 
 
 def looks_like_outputs(row: object) -> bool:
     """Whether a row is one model's output."""
-    return isinstance(row, Mapping) and {"instruction", "output", "generator"} <= row.keys()
+    return isinstance(row, Mapping) and row.keys() >= _OUTPUT_NEEDS
 
 
 def parse_output(fields: Fields) -> SessionRecord:
@@ -131,6 +132,7 @@ FORMATS: Final = (
             "Two outputs for an instruction, with a judge’s preference between them."
         ),
         looks_like=looks_like,
+        needs=_NEEDS,
         parse=parse,
     ),
     Format(
@@ -138,6 +140,7 @@ FORMATS: Final = (
         title=gettext_noop("AlpacaEval outputs of a model"),
         line=gettext_noop("One model’s outputs, one instruction a row."),
         looks_like=looks_like_outputs,
+        needs=_OUTPUT_NEEDS,
         parse=parse_output,
     ),
 )

@@ -22,6 +22,7 @@ from judging.core.formats.recorded import JUDGE_CHARS, RecordedSession, VerdictR
 NAME: Final = "judgebench"
 
 _TOLD: Final = ("pair_id", "question", "response_A", "response_B", "label")
+_NEEDS: Final = frozenset(_TOLD)
 _NOT_KEPT: Final = (*_TOLD, "source", "response_model", "judge_name", "judgments")
 _DECISIONS: Final = {"A>B": Verdict.A, "B>A": Verdict.B, "A=B": Verdict.TIE}
 _ORDERS: Final = (Order.ORIGINAL, Order.SWAPPED)
@@ -29,7 +30,7 @@ _ORDERS: Final = (Order.ORIGINAL, Order.SWAPPED)
 
 def looks_like(row: object) -> bool:
     """Whether a row has this format's telling fields."""
-    return isinstance(row, Mapping) and set(_TOLD) <= row.keys()
+    return isinstance(row, Mapping) and row.keys() >= _NEEDS
 
 
 def parse(fields: Fields) -> RecordedSession:
@@ -109,6 +110,7 @@ FORMATS: Final = (
             "Two responses with a gold answer, and a judge’s verdicts in both orders."
         ),
         looks_like=looks_like,
+        needs=_NEEDS,
         parse=parse,
     ),
 )

@@ -45,6 +45,9 @@ SINGLES: Final = "fastchat-singles"
 _OF_ARENA: Final = frozenset({"anony", "tstamp", "conv_metadata"})
 """Fields by which a battle of the arena is told from a vote."""
 _VOTE: Final = ("question_id", "model_a", "model_b", "winner", "judge", "turn")
+_VOTE_NEEDS: Final = frozenset(_VOTE)
+_PAIR_NEEDS: Final = frozenset({"question_id", "model_1", "g1_winner"})
+_SINGLE_NEEDS: Final = frozenset({"question_id", "model", "judge", "score"})
 _PEOPLE: Final = ("expert", "author")
 _TIES: Final = ("tie", "tie (inconsistent)")
 _WAYS: Final = ("pair", "single")
@@ -58,17 +61,17 @@ _Told = tuple[_Texts, dict[str, _Texts]]
 
 def looks_like_votes(row: object) -> bool:
     """Whether a row is a vote on a question of MT-Bench."""
-    return isinstance(row, Mapping) and set(_VOTE) <= row.keys() and not _OF_ARENA & row.keys()
+    return isinstance(row, Mapping) and row.keys() >= _VOTE_NEEDS and not _OF_ARENA & row.keys()
 
 
 def looks_like_pairs(row: object) -> bool:
     """Whether a row is one of FastChat's pair judgments."""
-    return isinstance(row, Mapping) and {"question_id", "model_1", "g1_winner"} <= row.keys()
+    return isinstance(row, Mapping) and row.keys() >= _PAIR_NEEDS
 
 
 def looks_like_singles(row: object) -> bool:
     """Whether a row is one of FastChat's single judgments."""
-    return isinstance(row, Mapping) and {"question_id", "model", "judge", "score"} <= row.keys()
+    return isinstance(row, Mapping) and row.keys() >= _SINGLE_NEEDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +280,7 @@ FORMATS: Final = (
             "Votes of experts and judges on the answers of two models, a turn a row."
         ),
         looks_like=looks_like_votes,
+        needs=_VOTE_NEEDS,
         parse=parse_vote,
     ),
     Format(
@@ -286,6 +290,7 @@ FORMATS: Final = (
             "A judge’s verdicts on two models’ answers in both orders, with its replies."
         ),
         looks_like=looks_like_pairs,
+        needs=_PAIR_NEEDS,
         parse=parse_pair,
     ),
     Format(
@@ -293,6 +298,7 @@ FORMATS: Final = (
         title=gettext_noop("Single judgments of FastChat"),
         line=gettext_noop("A judge’s grades from 1 to 10, one answer a row."),
         looks_like=looks_like_singles,
+        needs=_SINGLE_NEEDS,
         parse=parse_single,
     ),
 )

@@ -28,6 +28,7 @@ CORRECTED_ENDING: Final = " corrected"
 """Of the name of a judge whose verdicts people's labels corrected."""
 
 _SIDES: Final = ("chosen", "rejected")
+_NEEDS: Final = frozenset({*_SIDES, "prompt", "annotator", "source"})
 _FLAT: Final = ("scenario", "session", "comparison")
 
 
@@ -41,7 +42,7 @@ class PairSource(StrEnum):
 
 def looks_like(row: object) -> bool:
     """Whether a row is a chosen and a rejected response with who chose."""
-    return isinstance(row, Mapping) and {*_SIDES, "prompt", "annotator", "source"} <= row.keys()
+    return isinstance(row, Mapping) and row.keys() >= _NEEDS
 
 
 def parse(fields: Fields) -> SessionRecord:
@@ -140,6 +141,7 @@ FORMATS: Final = (
             "SenseJudge exports them."
         ),
         looks_like=looks_like,
+        needs=_NEEDS,
         parse=parse,
     ),
 )

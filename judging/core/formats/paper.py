@@ -43,6 +43,8 @@ OUTPUTS: Final = "sensejudge-outputs"
 JUDGE: Final = "sensejudge"
 """The recorded judges are called so, with the number of their preference; 0 has none."""
 
+_LABEL_NEEDS: Final = frozenset({"prompt", "chosen", "rejected", "dataset"})
+_OUTPUT_NEEDS: Final = frozenset({"query", "chosen", "rejected", "outputs"})
 _PARTS: Final = re.compile(r"[-_](?:dev|test)\Z")
 _NO_NAME: Final = re.compile(r"[^\w.@+:\- ]+")
 _REVERSE: Final = re.compile(r"reverse_(True|False)\Z", re.IGNORECASE)
@@ -53,14 +55,14 @@ def looks_like_labels(row: object) -> bool:
     """Whether a row is a label: chosen and rejected are objects with a value."""
     return (
         isinstance(row, Mapping)
-        and {"prompt", "chosen", "rejected", "dataset"} <= row.keys()
+        and row.keys() >= _LABEL_NEEDS
         and isinstance(row["chosen"], Mapping)
     )
 
 
 def looks_like_outputs(row: object) -> bool:
     """Whether a row holds what judges said of a pair."""
-    return isinstance(row, Mapping) and {"query", "chosen", "rejected", "outputs"} <= row.keys()
+    return isinstance(row, Mapping) and row.keys() >= _OUTPUT_NEEDS
 
 
 def read_labels(path: Path) -> Iterator[RawRow]:
@@ -212,6 +214,7 @@ FORMATS: Final = (
         title=gettext_noop("SenseJudge authors: labels of an annotator"),
         line=gettext_noop("One annotator’s chosen and rejected responses, named by the file."),
         looks_like=looks_like_labels,
+        needs=_LABEL_NEEDS,
         parse=parse_label,
         read_file=read_labels,
     ),
@@ -222,6 +225,7 @@ FORMATS: Final = (
             "Judges’ replies under several preferences, one file a presentation order."
         ),
         looks_like=looks_like_outputs,
+        needs=_OUTPUT_NEEDS,
         parse=parse_outputs,
         read_file=read_outputs,
     ),

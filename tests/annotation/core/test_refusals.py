@@ -30,6 +30,14 @@ def test_a_refusal_says_its_detail_or_its_faults_or_its_sentence():
     assert (refused.code, refused.values) == ("dataset:unknown", {"name": "x"})
 
 
+def test_a_sentence_has_its_values_in_the_words_of_the_reader():
+    words = {"name:x": "Nom : %(name)s.", "tie": "égalité"}
+    refused = Refused("name:x", name="tie", count=3)
+    assert refused.sentence(lambda text: words.get(text, text)) == "Nom : égalité."
+    assert Refused("name:x").sentence(str.upper) == "NAME:X"
+    assert Refused("name:x", name="").sentence(lambda text: words[text]) == "Nom : ."
+
+
 def test_a_code_without_a_text_stands_for_itself():
     assert text_of("no:such-code") == "no:such-code"
     assert status_of("no:such-code") == HTTPStatus.CONFLICT

@@ -84,9 +84,12 @@ def test_a_bad_line_does_not_hide_the_next(tmp_path):
     ("text", "good", "reason"),
     [
         ('[{"a": tru}, {"b": "x]}"}]', [{"b": "x]}"}], "Not JSON"),
-        ('[1, {"a": 1,}, 3]', [1, 3], "Not JSON"),
-        ("[1, , 3]", [1, 3], "Not JSON"),
-        ("[1, 2, ]", [1, 2], "Not JSON"),
+        ('[1, {"a": 1,}, 3]', [1, 3], "Not JSON: nothing follows the last comma; remove"),
+        ("[1, [2,], 3]", [1, 3], "Not JSON: nothing follows the last comma; remove"),
+        ("[{'a': 1}, 2]", [2], "Not JSON but Python's notation"),
+        ('[{"a": None}, 2]', [2], "Not JSON but Python's notation"),
+        ("[1, , 3]", [1, 3], "No item follows this comma; remove the comma"),
+        ("[1, 2, ]", [1, 2], "No item follows this comma; remove the comma"),
         ('[1, {"a": [}], 3]', [1, 3], "Not JSON"),
         ('[1, {"a": 1}} , 3]', [1, {"a": 1}], "Expected a comma or the end of the array"),
         ("[1 2]", [1], "Expected a comma or the end of the array"),
@@ -282,3 +285,58 @@ class TestOutOfProportion:
         path.write_bytes(path.read_bytes()[:-20])
         with refuses("import:unreadable"), open_text(path) as stream:
             list(stream)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('{\n "a": 1,\n "b": [\n  2\n ]\n}', [1]),
+        ('\n\n{\n "a": 1\n}\n{\n "a": 2\n}\n{"a": 3}\n', [3, 6, 9]),
+        ('{"a":\n 1}\n', [1]),
+        ('{"a": [\n {"b": 1},\n {"b": 2}\n]}', [1]),
+        ('{"a": {"x": 1},\n "b": "]"}', [1]),
+    ],
+)
+def test_objects_may_be_printed_over_several_lines(tmp_path, monkeypatch, text, lines):
+    monkeypatch.setattr(reading, "WINDOW", 1000)
+    found = rows_of(tmp_path, text.encode())
+    assert [(row.line, row.fault) for row in found] == [(line, None) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('{"a": "cut\n{"a": 2}\n', [1, 2]),
+        ('{"a": 1,\n{"a": 2}\n', [1, 2]),
+        ('{\n{"a": 2}\n', [1, 2]),
+        ('{"a": 1}}\n{"a": 2}\n', [1, 2]),
+        ('{"a": [1\n{"a": 2}\n', [1, 2]),
+    ],
+)
+def test_a_line_that_is_cut_off_does_not_hide_the_next(tmp_path, text, lines):
+    found = rows_of(tmp_path, text.encode())
+    assert [row.line for row in found] == lines
+    assert found[-1].value == {"a": 2}
+
+
+def test_an_error_in_a_printed_object_does_not_hide_the_next(tmp_path):
+    text = b'{\n "a": tru\n}\n{\n "a": 2\n},\n{\n "a": 3\n}'
+    first, second, third = rows_of(tmp_path, text)
+    assert (first.line, first.fault.reason[:8]) == (1, "Not JSON")
+    assert (second.line, second.value) == (4, {"a": 2})
+    assert (third.line, "the rest was not read" in third.fault.reason) == (6, True)
+
+
+def test_lines_are_counted_past_the_window(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "WINDOW", 50)
+    text = "".join(json.dumps({"a": number, "b": "x" * 40}, indent=1) for number in range(9))
+    found = rows_of(tmp_path, text.replace("}{", "}\n{").encode())
+    assert [row.line for row in found] == [1 + 4 * number for number in range(9)]
+    assert [row.value["a"] for row in found] == list(range(9))
+
+
+def test_the_path_to_a_text_that_no_column_holds_is_told(tmp_path):
+    rows = [{"a": [{"b": "x"}, {"b": "\x00"}]}, {"a": {"\ud800": 1}}, ["\x00"], "\x00"]
+    found = rows_of(tmp_path, "\n".join(map(json.dumps, rows)).encode())
+    assert [row.fault.field for row in found] == ["a[1].b", "a", "[0]", ""]
+    assert [row.value for row in found] == rows

@@ -72,7 +72,7 @@ def test_a_dialogue_stands_as_a_list_of_messages(tmp_path):
         (["", "A", "Leisure", "EN", "4"], "question", "Missing"),
         (["Q", "A", "Leisure", "EN", "6"], "satisfaction", "Must be between 1 and 5"),
         (["Q", "A", "Leisure", "EN"], "", "4 cells for 5 columns"),
-        (["Q\x00", "A", "Leisure", "EN", "4"], "", "A string contains NUL"),
+        (["Q\x00", "A", "Leisure", "EN", "4"], "question", "A string contains NUL"),
     ],
 )
 def test_what_is_not_understood_is_a_fault(tmp_path, cells, field, reason):

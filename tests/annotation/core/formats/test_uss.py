@@ -91,7 +91,7 @@ def test_explanations_of_another_number_belong_to_nobody(tmp_path):
         ("USER\thi\t\t3,x", "messages[1].scores", uss._NO_SCORES),
         ("SYSTEM\thi\t\t3", "messages[1].scores", "Only USER lines can have scores"),
         ("USER\tOVERALL\t\t3\nUSER\tbye\t\t", "messages[1].text", uss._LAST_ONLY),
-        ("USER\ta\x00b\t\t", "", "A string contains NUL"),
+        ("USER\ta\x00b\t\t", "messages[1].text", "A string contains NUL"),
     ],
 )
 def test_what_is_not_understood_is_a_fault(tmp_path, line, field, reason):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.formats.reading import FREE_MEMBERS, LEAST_OF_MEMBER, Unpacked
+from annotation.core.formats.unpacking import FREE_MEMBERS, LEAST_OF_MEMBER, Unpacked
 
 
 def unpacked(data, size=io.DEFAULT_BUFFER_SIZE):

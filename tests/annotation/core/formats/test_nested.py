@@ -12,8 +12,8 @@ from annotation.core.formats.detect import open_records
 from annotation.core.formats.nested import lists_in, read_list
 from tests.refusals import refuses
 
-ROW = {"prompt": "Name a fruit.", "chosen": "Pear", "rejected": "Brick"}
-BAD = {**ROW, "chosen": 3.5, "prompt": None}
+ROW = {"scenario": "s", "prompt": "Name a fruit.", "text_a": "Pear", "text_b": "Brick"}
+BAD = {**ROW, "scenario": None}
 
 
 def written(tmp_path, value, indent=None):
@@ -36,9 +36,9 @@ def opened(path, name="auto"):
 @pytest.mark.parametrize("name", ["data", "rows", "results", "train", "whatever"])
 def test_a_list_of_rows_in_an_object_is_read(tmp_path, name, indent):
     file = {"version": "1", "meta": {"of": [1, 2], "n": 3}, name: [ROW, ROW, BAD], "end": None}
-    expected = ("rewardbench", 2, [(3, f"{name}[2].prompt", "Missing")])
+    expected = ("sensejudge", 2, [(3, f"{name}[2].scenario", "Missing")])
     assert opened(written(tmp_path, file, indent)) == expected
-    assert opened(written(tmp_path, file, indent), "rewardbench") == expected
+    assert opened(written(tmp_path, file, indent), "sensejudge") == expected
 
 
 def test_a_list_may_be_one_object_deeper(tmp_path):
@@ -52,7 +52,7 @@ def test_a_list_may_be_one_object_deeper(tmp_path):
 def test_a_row_of_the_dataset_viewer_is_unwrapped(tmp_path):
     rows = [{"row_idx": 0, "row": BAD, "truncated_cells": []}]
     file = {"features": [{"name": "prompt"}], "rows": rows}
-    assert opened(written(tmp_path, file))[2] == [(1, "rows[0].row.prompt", "Missing")]
+    assert opened(written(tmp_path, file))[2] == [(1, "rows[0].row.scenario", "Missing")]
 
 
 def test_several_lists_of_rows_are_refused(tmp_path):
@@ -64,7 +64,7 @@ def test_several_lists_of_rows_are_refused(tmp_path):
 def test_an_error_in_the_list_hides_neither_format_nor_rows(tmp_path):
     text = f'{{\n "data": [\n{json.dumps(ROW)},\n{{"prompt": tru}},\n{json.dumps(ROW)}'
     name, good, faults = opened(written(tmp_path, text))
-    assert (name, good) == ("rewardbench", 2)
+    assert (name, good) == ("sensejudge", 2)
     assert [(line, field) for line, field, _reason in faults] == [(2, "data[1]"), (3, "data[2]")]
 
 
@@ -86,8 +86,8 @@ def test_what_is_no_json_has_no_list_behind_it(tmp_path, text):
 
 
 def test_the_nearest_format_is_that_of_the_list(tmp_path):
-    with refuses("import:nearest", match="has no rejected"):
-        opened(written(tmp_path, {"data": [{"prompt": "p", "chosen": "c"}]}))
+    with refuses("import:nearest", match="has no text_b"):
+        opened(written(tmp_path, {"data": [{"prompt": "p", "text_a": "c"}]}))
 
 
 def test_a_list_that_is_gone_has_no_rows(tmp_path):

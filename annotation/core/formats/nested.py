@@ -9,8 +9,8 @@ from typing import Final
 
 from annotation.core.formats.reading import (
     WINDOW,
+    JsonWindow,
     RawRow,
-    Window,
     items,
     next_item,
     open_text,
@@ -34,7 +34,7 @@ def lists_in(path: Path, first: int) -> dict[Under, list[RawRow]]:
     """
     found: dict[Under, list[RawRow]] = {}
     with open_text(path) as stream:
-        window = Window(stream, stream.read(WINDOW))
+        window = JsonWindow(stream, stream.read(WINDOW))
         for under in _lists(window, ()):
             rows = found.setdefault(under, [])
             for row in _items(window, under):
@@ -52,7 +52,7 @@ def read_list(path: Path, under: Under) -> Iterator[RawRow]:
         Refused: the file cannot be read.
     """
     with open_text(path) as stream:
-        window = Window(stream, stream.read(WINDOW))
+        window = JsonWindow(stream, stream.read(WINDOW))
         for found in _lists(window, ()):
             if found == under:
                 yield from _items(window, under)
@@ -60,7 +60,7 @@ def read_list(path: Path, under: Under) -> Iterator[RawRow]:
             deque(items(window), maxlen=0)
 
 
-def _lists(window: Window, above: Under) -> Iterator[Under]:
+def _lists(window: JsonWindow, above: Under) -> Iterator[Under]:
     """The lists of the object at the window's place, which stands at each when it is told.
 
     Whoever takes one reads it to its end before the next.
@@ -75,7 +75,7 @@ def _lists(window: Window, above: Under) -> Iterator[Under]:
             return
 
 
-def _names(window: Window) -> Iterator[str]:
+def _names(window: JsonWindow) -> Iterator[str]:
     """The names in the object at the window's place, which stands before the value of each."""
     sign = window.next_sign()
     while sign in ("{", ","):
@@ -89,7 +89,7 @@ def _names(window: Window) -> Iterator[str]:
     window.at += 1
 
 
-def _items(window: Window, under: Under) -> Iterator[RawRow]:
+def _items(window: JsonWindow, under: Under) -> Iterator[RawRow]:
     for row in items(window):
         path, value = f"{'.'.join(under)}[{row.line - 1}]", row.value
         if isinstance(value, Mapping) and value.keys() >= _WRAPPED:

@@ -145,9 +145,9 @@ def read_rows(path: Path) -> Iterator[RawRow]:
 
 def _rows(stream: TextIO, window: str) -> Iterator[RawRow]:
     if _is_array(window):
-        return _array_items(Window(stream, window))
+        return _array_items(JsonWindow(stream, window))
     if _is_printed(window):
-        return _printed(Window(stream, window))
+        return _printed(JsonWindow(stream, window))
     return _lines(stream, window)
 
 
@@ -320,7 +320,7 @@ def _places(value: object, path: str = "") -> Iterator[tuple[str, str]]:
             yield from _places(inner, f"{path}.{name}" if path else name)
 
 
-class Window:
+class JsonWindow:
     """The part of a file in memory, from `at` on; grows by doubling, forgets what is behind."""
 
     def __init__(self, stream: TextIO, text: str) -> None:
@@ -363,7 +363,7 @@ class Window:
             self.grow()
 
 
-def _printed(window: Window) -> Iterator[RawRow]:
+def _printed(window: JsonWindow) -> Iterator[RawRow]:
     """Values that stand one after the other, each over as many lines as it takes."""
     while sign := window.next_sign():
         line = window.line
@@ -378,7 +378,7 @@ def _printed(window: Window) -> Iterator[RawRow]:
         yield row
 
 
-def _array_items(window: Window) -> Iterator[RawRow]:
+def _array_items(window: JsonWindow) -> Iterator[RawRow]:
     window.next_sign()
     number = yield from items(window)
     if number and window.next_sign():
@@ -386,7 +386,7 @@ def _array_items(window: Window) -> Iterator[RawRow]:
         yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
 
 
-def items(window: Window) -> Generator[RawRow, None, int]:
+def items(window: JsonWindow) -> Generator[RawRow, None, int]:
     """The items of the list at the window's place; returns how many, 0 where its end is not found.
 
     The window stands behind the list then.
@@ -422,7 +422,7 @@ def items(window: Window) -> Generator[RawRow, None, int]:
     return 0
 
 
-def next_item(window: Window, number: int) -> RawRow | None:
+def next_item(window: JsonWindow, number: int) -> RawRow | None:
     """The item at the window's place; None where its end is not found, or not looked for."""
     while True:
         try:

@@ -77,6 +77,7 @@ class EndpointForm(forms.ModelForm[ModelEndpoint]):
             extra = self.fields.get(name)
             if isinstance(extra, forms.JSONField):
                 extra.decoder = StorableDecoder
+                extra.widget.attrs["rows"] = 3
 
     def clean_base_url(self) -> str:
         """The address; one that was entered anew is not read on the way to it, nor is the key."""

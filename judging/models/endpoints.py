@@ -270,23 +270,23 @@ class ModelEndpoint(models.Model):
         taught = self.manners
         names = {"most": taught.most_tokens, "least": taught.least_tokens}
         sentences = {
-            gettext("The longest reply is sent as max_completion_tokens."): (
+            gettext("Max output tokens are sent as max_completion_tokens."): (
                 taught.limit_name != PLAIN.limit_name
             ),
-            gettext("At most %(most)s tokens are asked for.") % names: taught.most_tokens,
-            gettext("At least %(least)s tokens are asked for.") % names: taught.least_tokens,
-            gettext("No temperature is sent, so the model uses its own."): not taught.temperature,
-            gettext("A temperature of 0 is sent as 0.01."): taught.temperature and taught.warm,
-            gettext("No log-probabilities are asked for."): not taught.logprobs,
-            gettext("At most %(n)s alternatives are asked for with each token.")
+            gettext("At most %(most)s output tokens are requested.") % names: taught.most_tokens,
+            gettext("At least %(least)s output tokens are requested.") % names: taught.least_tokens,
+            gettext("Temperature is not sent; the model uses its own."): not taught.temperature,
+            gettext("Temperature 0 is sent as 0.01."): taught.temperature and taught.warm,
+            gettext("Log-probabilities are not requested."): not taught.logprobs,
+            gettext("At most %(n)s alternatives are requested per token.")
             % {"n": taught.most_alternatives}: taught.logprobs and taught.most_alternatives,
             gettext("No JSON schema is sent."): not taught.json_schema,
-            gettext("System messages are sent at the head of the first user message."): (
+            gettext("System messages are sent at the start of the first user message."): (
                 not taught.system_role
             ),
             gettext("Replies are streamed."): taught.streams is True,
             gettext("Replies are never streamed."): taught.streams is False,
-            gettext("Streams are asked for without token counts."): not taught.stream_options,
+            gettext("Token counts are not requested in streams."): not taught.stream_options,
         }
         return [sentence for sentence, is_learned in sentences.items() if is_learned]
 

@@ -325,12 +325,12 @@ def test_what_an_endpoint_taught_is_told_in_words(manager):
         row = make_endpoint(base_url=server.base_url, measured_address="", has_logprobs=None)
         answer = manager.post(f"{PLACE}{row.pk}/test/", follow=True)
     lessons = (
-        "The longest reply is sent as max_completion_tokens.",
-        "No temperature is sent, so the model uses its own.",
+        "Max output tokens are sent as max_completion_tokens.",
+        "Temperature is not sent; the model uses its own.",
     )
     page = manager.get(f"{PLACE}{row.pk}/").content.decode()
     assert all(lesson in answer.content.decode() and lesson in page for lesson in lessons)
-    assert "Testing it learns everything anew." in page
+    assert "Testing the endpoint learns it again." in page
     row.refresh_from_db()
     assert (row.can("logprobs"), len(row.lessons)) == (False, 2)
     row.model = "another"

@@ -176,14 +176,15 @@ REFUSAL_TEXTS: Final = {
         "Import the file again."
     ),
     "import:spreadsheet": gettext_noop(
-        "This is a spreadsheet or zip file. In your spreadsheet, save it as “CSV UTF-8” and "
-        "import that."
+        "This is a zip file or a spreadsheet of another kind. In your spreadsheet, save it as "
+        "“Excel workbook (.xlsx)” or “CSV UTF-8” and import that."
     ),
     "import:table": gettext_noop(
         "We could not read the first rows of this table. Often a quotation mark is not closed: "
         "check them, or save the table again from your spreadsheet."
     ),
     "import:unread-columns": gettext_noop("Some columns of this table are not understood."),
+    "import:values": gettext_noop("This does not say what the values of a column mean."),
     "import:unreadable": gettext_noop(
         "We could not read this file. It may be damaged or incomplete: save it again and import "
         "that."

@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.dataset_names import split_derived
-from annotation.core.formats import tables
+from annotation.core.formats.columns import missing as missing_columns
 from annotation.core.formats.detect import AUTO, FORMATS
 from annotation.core.formats.format import Format
 from annotation.core.formats.headers import PAIR_KEYS, RATING_KEYS, VERDICT_OF, guess
@@ -168,7 +168,7 @@ class TableForm(forms.Form):
         ]
         if len(set(annotators)) < len(annotators):
             self.add_error(None, _("Columns of several annotators need different headers."))
-        missing = [str(_KEY_NAMES[key]) for key in tables.missing(set(chosen))]
+        missing = [str(_KEY_NAMES[key]) for key in missing_columns(set(chosen))]
         if missing:
             names = ", ".join(missing)
             self.add_error(None, _("Choose a column for: %(names)s.") % {"names": names})

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 
 from annotation.core.dataset_names import SlugNames, split_derived
 from annotation.core.formats.records import Fault
-from annotation.core.formats.tables import SCENARIO
+from annotation.core.formats.table_values import SCENARIO
 from annotation.core.item_names import ItemKey
 from annotation.core.markdown import FOLDS, to_html
 from annotation.core.refusals import text_of

@@ -20,8 +20,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.core.datasets import DatasetCounts, answers_of, facts_of
 from annotation.core.formats.detect import AUTO, FORMATS, format_of_text, with_columns
 from annotation.core.formats.format import Format
+from annotation.core.formats.grids import preview
 from annotation.core.formats.tables import NAME as TABLES
-from annotation.core.formats.tables import preview
 from annotation.core.refusals import Refused, text_of
 from annotation.exports import EXPORTS, ExportFormat
 from annotation.exports.folder import PACKED, UNLIKE, has_parquet

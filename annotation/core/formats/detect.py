@@ -12,11 +12,14 @@ from typing import Final
 
 from annotation.core import formats
 from annotation.core.formats import tables
+from annotation.core.formats.columns import Columns
 from annotation.core.formats.fields import joined, parsed
 from annotation.core.formats.format import Format, formats_in
 from annotation.core.formats.nested import Under, lists_in, read_list
 from annotation.core.formats.reading import RawRow, open_text, read_rows
 from annotation.core.formats.records import Fault, Row, shown
+from annotation.core.formats.values import NO_MEANS, Means
+from annotation.core.formats.workbooks import is_workbook
 from annotation.core.refusals import Refused, gettext_noop
 
 AUTO: Final = "auto"
@@ -34,9 +37,15 @@ MOST_FAULTY_ROWS: Final = 1000
 FORMATS: Final[Mapping[str, Format]] = formats_in(formats)
 
 
-def with_columns(known: Mapping[str, Format], columns: tables.Columns) -> Mapping[str, Format]:
-    """The formats, with the one of tables told which of a table's columns is what."""
-    table = replace(known[tables.NAME], read_file=partial(tables.read_file, columns=columns))
+def with_columns(
+    known: Mapping[str, Format], columns: Columns | None, means: Means = NO_MEANS
+) -> Mapping[str, Format]:
+    """The formats, with that of tables told which column is what and what its values mean."""
+    table = replace(
+        known[tables.NAME],
+        read_file=partial(tables.read_file, columns=columns),
+        parse=partial(tables.parse, means=means),
+    )
     return {**known, tables.NAME: table}
 
 
@@ -151,6 +160,8 @@ def format_of_text(path: Path, formats: Mapping[str, Format] = FORMATS) -> Forma
     Raises:
         Refused: the file cannot be read.
     """
+    if is_workbook(path):
+        return formats.get(tables.NAME)
     with open_text(path) as stream:
         head = re.split(r"[\r\n]", stream.read(_HEAD_CHARS).lstrip(), maxsplit=1)[0]
     return next((each for each in formats.values() if each.knows_text(head)), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +22,10 @@ def _never(_given: object) -> bool:
     return False
 
 
+def _nothing(_path: Path) -> Mapping[str, str]:
+    return {}
+
+
 def _every_row(_path: Path, rows: Iterator[Row]) -> Iterator[Row]:
     return rows
 
@@ -36,7 +40,8 @@ class Format:
     that are bare lists. A format that is no JSON is told by its first line (`knows_text`) and has
     its own `read_file`. `checked` finds the faults that a file has only as a whole. Where several
     formats have the same rows, the one that knows them names the one that the whole file has
-    (`finer`). A fallback knows almost any text, and is asked last.
+    (`finer`). `source_of` says what was assumed of a file, such as its encoding. A fallback knows
+    almost any text, and is asked last.
     """
 
     name: str
@@ -51,6 +56,7 @@ class Format:
     read_file: Callable[[Path], Iterator[RawRow]] = read_rows
     checked: Callable[[Path, Iterator[Row]], Iterator[Row]] = _every_row
     finer: Callable[[Path], str] | None = None
+    source_of: Callable[[Path], Mapping[str, str]] = _nothing
     is_fallback: bool = False
 
 

@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 from annotation.core.formats.records import Fault, shown
 from annotation.core.formats.unpacking import MAX_RATIO, TooPackedError, Unpacked
@@ -39,7 +39,8 @@ _PYTHON: Final = gettext_noop("Not JSON but Python's notation: write the rows wi
 _PRINTED_BY_PYTHON: Final = re.compile(r"[\[{(\s]*'|.*: (?:None|True|False)[,}]")
 _NO_ITEM: Final = gettext_noop("No item follows this comma; remove the comma")
 _TOO_BLANK: Final = gettext_noop("Only blank lines follow; the rest was not read")
-_BOMS: Final = (
+_OLD_EXCEL: Final = b"\xd0\xcf\x11\xe0"
+BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -79,14 +80,12 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, parse_float=_fin
 
 
 @contextmanager
-def open_text(path: Path) -> Iterator[TextIO]:
-    """The file as text: gzip is seen by its first bytes, the encoding by its BOM (else UTF-8).
-
-    Bytes that are not UTF-8 become lone surrogates, so that only their own row is at fault.
+def open_bytes(path: Path) -> Iterator[io.BufferedReader[Any]]:
+    """The file as bytes, unpacked where its first bytes are those of gzip.
 
     Raises:
-        Refused: there is no such file, it may not be read, or it is a spreadsheet's own file;
-            inside the block, that it is damaged, or unpacks to too much.
+        Refused: there is no such file, or it may not be read; inside the block, that it is damaged,
+            or unpacks to too much.
     """
     try:
         raw = path.open("rb")
@@ -96,26 +95,38 @@ def open_text(path: Path) -> Iterator[TextIO]:
         packed = raw.peek(2)[:2] == b"\x1f\x8b"
         stream = io.BufferedReader(Unpacked(raw), WINDOW) if packed else raw
         try:
-            head = stream.peek(4)[:4]
+            stream.peek(4)
+            yield stream
         except _BROKEN as error:
             raise Refused("import:unreadable", f"{path.name}: {error}") from error
-        if head == b"PK\x03\x04":
+
+
+@contextmanager
+def open_text(path: Path, encoding: str = "utf-8") -> Iterator[TextIO]:
+    """The file as text: gzip is seen by its first bytes, the encoding by its BOM, or else told.
+
+    Bytes that are not UTF-8 become lone surrogates, so that only their own row is at fault.
+
+    Raises:
+        Refused: there is no such file, it may not be read, or it is a spreadsheet's own file;
+            inside the block, that it is damaged, or unpacks to too much.
+    """
+    with open_bytes(path) as stream:
+        head = stream.peek(8)[:8]
+        if head.startswith((b"PK\x03\x04", _OLD_EXCEL)):
             raise Refused("import:spreadsheet", f"{path.name}: a spreadsheet or zip file, not text")
-        encoding = next((name for bom, name in _BOMS if head.startswith(bom)), "utf-8")
+        encoding = next((name for bom, name in BOMS if head.startswith(bom)), encoding)
         errors = "surrogateescape" if encoding.startswith("utf-8") else "strict"
-        try:
-            yield io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
-        except _BROKEN as error:
-            raise Refused("import:unreadable", f"{path.name}: {error}") from error
+        yield io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="\n")
 
 
-def refuse_bare_returns(path: Path) -> None:
+def refuse_bare_returns(path: Path, encoding: str = "utf-8") -> None:
     """Refuse a table whose lines end in CR alone, as old Macs wrote them: it seems to be one line.
 
     Raises:
         Refused: it is such a file, or cannot be read.
     """
-    with open_text(path) as stream:
+    with open_text(path, encoding) as stream:
         sample = stream.read(WINDOW)
     if "\r" in sample[:-1] and "\n" not in sample:
         raise Refused("import:line-ends", f"{path.name}: its lines end in CR alone")

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from annotation.core.formats import tables
 from annotation.core.formats.fields import Fields
 from annotation.core.formats.format import Format
+from annotation.core.formats.grids import fitted, table_rows, width_fault
 from annotation.core.formats.headers import VERDICT_OF
 from annotation.core.formats.reading import RawRow, open_text, read_rows, storable
-from annotation.core.formats.records import Fault, SessionRecord, shown
+from annotation.core.formats.records import Fault, SessionRecord
 from annotation.core.formats.sensejudge import parse_pair
 from annotation.core.refusals import gettext_noop
 from annotation.core.tables import as_it_was
@@ -80,17 +80,15 @@ def read_file(path: Path) -> Iterator[RawRow]:
 
 def _table(path: Path) -> Iterator[RawRow]:
     header: list[str] | None = None
-    for line, cells in tables.table_rows(path):
+    for line, cells in table_rows(path):
         if isinstance(cells, Fault):
             yield RawRow(line, fault=cells)
         elif header is None:
             header = [cell.strip() for cell in cells]
-        elif len(cells) != len(header):
-            reason = gettext_noop("%(found)d cells for %(columns)d columns")
-            parts = {"found": len(cells), "columns": len(header)}
-            yield RawRow(line, fault=Fault(line, "", reason, shown(cells[0]), parts))
+        elif (row := fitted(header, cells)) is None:
+            yield RawRow(line, fault=width_fault(line, header, cells))
         else:
-            told = {name: _value(name, cell) for name, cell in zip(header, cells, strict=True)}
+            told = {name: _value(name, cell) for name, cell in zip(header, row, strict=True)}
             yield storable(line, told)
 
 

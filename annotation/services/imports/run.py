@@ -37,7 +37,8 @@ class ImportReport:
     (`created`), said only what was stored (`unchanged`), or was passed over, counted by reason
     (`skipped`). With any fault nothing was written and both are 0.
     `objects` counts what was added by kind; `faults` holds the first 200 of `fault_count`; `kept`
-    counts the fields that no page shows, by name: they are kept in `extra`.
+    counts the fields that no page shows, by name: they are kept in `extra`. `source` says what
+    was assumed of the file: its encoding, its sheet.
     """
 
     dataset: str
@@ -53,6 +54,7 @@ class ImportReport:
     dry_run: bool
     kept: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
+    source: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
         """The JSON object of `import_records --json`."""
@@ -70,6 +72,7 @@ class ImportReport:
             "dry_run": self.dry_run,
             "kept": self.kept,
             "skipped": self.skipped,
+            "source": dict(self.source),
         }
 
 
@@ -189,7 +192,8 @@ def _import(
             for batch in _batches(rows):
                 job.take(batch)
                 progress(job.read)
-            report = job.report(format_name=chosen.name, dry_run=dry_run)
+            source = {} if path.is_dir() else chosen.source_of(path)
+            report = job.report(format_name=chosen.name, dry_run=dry_run, source=source)
             if report.fault_count or dry_run:
                 return report
             detail = {"format": chosen.name, "rows": report.rows, **report.objects}
@@ -334,7 +338,7 @@ class _Job:
                 changed = True
         return changed
 
-    def report(self, *, format_name: str, dry_run: bool) -> ImportReport:
+    def report(self, *, format_name: str, dry_run: bool, source: Mapping[str, str]) -> ImportReport:
         """What came of it."""
         if not self._tally.rows:
             self._faults.extend([Fault(0, "", gettext_noop("No rows for the selected users"))])
@@ -357,6 +361,7 @@ class _Job:
             dry_run=dry_run,
             kept=dict(self._kept.most_common()),
             skipped=dict(self._skipped.most_common()),
+            source=source,
         )
 
 

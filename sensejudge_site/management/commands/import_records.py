@@ -11,13 +11,15 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from annotation.core.formats.columns import columns_read
 from annotation.core.formats.detect import AUTO, format_of_text, with_columns
 from annotation.core.formats.format import Format
 from annotation.core.formats.headers import KEYS
+from annotation.core.formats.mappings import read_columns, read_values, written_columns
 from annotation.core.formats.records import Fault
 from annotation.core.formats.tables import NAME as TABLES
-from annotation.core.formats.tables import columns_read, read_columns, written_columns
 from annotation.core.formats.user_lists import read_users
+from annotation.core.formats.values import VALUED
 from annotation.core.refusals import Refused
 from annotation.services.datasets import state_sampling
 from annotation.services.imports import ImportReport
@@ -54,6 +56,13 @@ class Command(OneLineCommand):
             metavar="KEY=HEADER,...",
             help="what the columns of a table contain; KEY is one of " + ", ".join(KEYS),
         )
+        parser.add_argument(
+            "--values",
+            action="append",
+            metavar="KEY:VALUE=MEANING,...",
+            help="what the values of a table's column mean, once for each column; KEY is one of "
+            + ", ".join(VALUED),
+        )
         parser.add_argument("--dataset", required=True, metavar="SLUG", help="created if missing")
         parser.add_argument(
             "--only-users",
@@ -72,7 +81,7 @@ class Command(OneLineCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Imports and reports."""
         only = options["only_users"]
-        name, formats = _format(options["format"], options["columns"])
+        name, formats = _format(options["format"], options["columns"], options["values"])
         if options["columns"] is None and name in {AUTO, TABLES}:
             _refuse_unread_columns(options["path"], formats)
         report = import_any(
@@ -135,17 +144,21 @@ def _refuse_unread_columns(path: Path, formats: Mapping[str, Format]) -> None:
         )
 
 
-def _format(name: str, columns: str | None) -> tuple[str, Mapping[str, Format]]:
-    """The name of the format, and the formats, that of tables told its columns.
+def _format(
+    name: str, columns: str | None, values: list[str] | None
+) -> tuple[str, Mapping[str, Format]]:
+    """The name of the format, and the formats, that of tables told its columns and values.
 
     Raises:
         Refused: a format without columns is told some; they say nothing.
     """
-    if columns is None:
+    if columns is None and values is None:
         return name, ALL_FORMATS
     if name not in {AUTO, TABLES}:
-        raise Refused("import:columns", f"columns belong to the format {TABLES}, not {name}")
-    return TABLES, with_columns(ALL_FORMATS, read_columns(columns))
+        code, what = ("values", "values") if columns is None else ("columns", "columns")
+        raise Refused(f"import:{code}", f"{what} belong to the format {TABLES}, not {name}")
+    told = None if columns is None else read_columns(columns)
+    return TABLES, with_columns(ALL_FORMATS, told, read_values(values or ()))
 
 
 def _in_words(report: ImportReport) -> list[str]:
@@ -162,6 +175,7 @@ def _in_words(report: ImportReport) -> list[str]:
         fields = ", ".join(f"{name} ({count:,})" for name, count in report.kept.items())
         lines.append(f"kept beside the data, not shown to annotators or judges: {fields}")
     lines += [f"skipped {counted(n, 'row')}: {reason}" for reason, n in report.skipped.items()]
+    lines += [f"read as {kind}: {name}" for kind, name in report.source.items()]
     if report.missing_users:
         lines.append(f"not in the file: {', '.join(report.missing_users)}")
     if report.dry_run:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.formats import tables
+from annotation.core.formats import columns, mappings
 from annotation.core.formats.detect import open_records
 from tests.annotation.core.formats.rows import session_of
 from tests.refusals import refuses
@@ -12,7 +12,7 @@ from tests.refusals import refuses
 
 def test_a_mapping_is_read_as_it_is_typed():
     text = 'prompt=Question, "text_a=Answer, the 1st",text_b="say ""x=y""",verdict=a=b'
-    assert tables.read_columns(text) == {
+    assert mappings.read_columns(text) == {
         "prompt": "Question",
         "text_a": "Answer, the 1st",
         "text_b": 'say "x=y"',
@@ -32,13 +32,13 @@ def test_a_mapping_is_read_as_it_is_typed():
 )
 def test_a_mapping_that_says_nothing_is_refused(text, said):
     with refuses("import:columns", match=said):
-        tables.read_columns(text)
+        mappings.read_columns(text)
 
 
 def test_what_is_missing_depends_on_what_is_there():
-    assert tables.missing(set()) == ["prompt", "text_a", "text_b"]
-    assert tables.missing({"score"}) == ["prompt", "response"]
-    assert tables.missing({"text_b", "score"}) == ["prompt", "text_a"]
+    assert columns.missing(set()) == ["prompt", "text_a", "text_b"]
+    assert columns.missing({"score"}) == ["prompt", "response"]
+    assert columns.missing({"text_b", "score"}) == ["prompt", "text_a"]
 
 
 _cell = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8)
@@ -69,4 +69,4 @@ def test_texts_come_back_as_they_were_written(prompt, one, two):
     )
 )
 def test_written_columns_are_read_again(columns):
-    assert tables.read_columns(tables.written_columns(columns)) == columns
+    assert mappings.read_columns(mappings.written_columns(columns)) == columns

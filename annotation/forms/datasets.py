@@ -12,7 +12,14 @@ from annotation.core.dataset_names import split_derived
 from annotation.core.formats.columns import missing as missing_columns
 from annotation.core.formats.detect import AUTO, FORMATS
 from annotation.core.formats.format import Format
-from annotation.core.formats.headers import PAIR_KEYS, RATING_KEYS, VERDICT_OF, guess
+from annotation.core.formats.headers import (
+    KEYS,
+    MESSAGE_KEYS,
+    PAIR_KEYS,
+    RATING_KEYS,
+    VERDICT_OF,
+    guess,
+)
 
 Choices = list[tuple[Any, Any]]
 
@@ -80,6 +87,14 @@ _KEY_NAMES: Final = {
     "model_a": _("Model A"),
     "model_b": _("Model B"),
     "verdict": _("Better response"),
+    "strength": _("How much better"),
+    "both_bad": _("Both are bad (yes or no)"),
+    "wins_a": _("A is better (yes or no)"),
+    "wins_b": _("B is better (yes or no)"),
+    "wins_tie": _("Tie (yes or no)"),
+    "wins_both_bad": _("Tie, and both bad (yes or no)"),
+    "role": _("Role (user or assistant)"),
+    "text": _("Text of the message"),
     "session": _("Session"),
     "response": _("Response"),
     "model": _("Model"),
@@ -92,11 +107,13 @@ _KEY_NAMES: Final = {
     "comment": _("Comment"),
     "system_prompt": _("System prompt"),
 }
-_SHARED: Final = [key for key in PAIR_KEYS if key in RATING_KEYS]
+_KINDS: Final = (PAIR_KEYS, RATING_KEYS, MESSAGE_KEYS)
+_SHARED: Final = [key for key in KEYS if sum(key in kind for kind in _KINDS) > 1]
 _GROUPS: Final = (
-    (_("Pairs and ratings"), _SHARED),
+    (_("All tables"), _SHARED),
     (_("Pairs"), [key for key in PAIR_KEYS if key not in _SHARED]),
     (_("Ratings"), [key for key in RATING_KEYS if key not in _SHARED]),
+    (_("Conversations, a message a row"), [key for key in MESSAGE_KEYS if key not in _SHARED]),
 )
 
 

@@ -292,7 +292,7 @@ def test_a_table_can_be_checked_first_and_its_errors_are_listed(manager):
     page = answer.content.decode()
     assert answer.status_code == 422
     assert "2 errors. Nothing was imported." in page
-    assert "Expected A, B or tie, 1 or 2, or the header" in page
+    assert "Not known as a verdict" in page
     assert '<option value="verdict" selected>' in page  # what was chosen is still chosen
     assert not Dataset.objects.exists()
     manager.post(ADDRESS, chosen(token, *COLUMNS))
@@ -402,8 +402,8 @@ def test_a_table_of_old_macs_is_refused_with_what_to_do(manager, content, format
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"PK\x03\x04", "This is a spreadsheet or zip file."),
-        ("问题,答案,更好\n一,二,三\n".encode("gbk"), "This file is not in UTF-8."),
+        (b"PK\x03\x04", "This is a zip file or a spreadsheet of another kind."),
+        ("質問,答え,良い\nあ,い,う\n".encode("shift-jis"), "This file is not in UTF-8."),
         (b"a,b,c\n", "This file has no rows."),
     ],
 )

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from annotation.core.formats.detect import with_columns
 from annotation.core.formats.fields import parsed
+from annotation.core.formats.grids import preview
 from annotation.core.formats.headers import guess
 from annotation.core.formats.reading import read_rows
-from annotation.core.formats.tables import preview
 from annotation.models import Comparison
 from annotation.views.datasets import DOWNLOADS
 from judging.core.formats.detect import ALL_FORMATS

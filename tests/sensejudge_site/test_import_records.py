@@ -75,6 +75,7 @@ def test_as_json_it_prints_one_object_and_nothing_else(file):
         "dry_run": False,
         "kept": {},
         "skipped": {},
+        "source": {},
     }
 
 
@@ -149,6 +150,7 @@ Why?,Because.,No idea.,bob,tie
 COLUMNS = (
     'prompt=Question,text_a="Answer, the first",text_b=Answer 2,annotator=Rater,verdict=Better'
 )
+CHINESE = "prompt=问题,text_a=回答A,text_b=回答B,annotator=标注员,verdict=选择"
 
 
 def test_a_table_is_imported_by_the_columns_that_are_named(tmp_path):
@@ -197,6 +199,27 @@ def test_colleagues_have_a_column_of_verdicts_each(tmp_path):
     ]
 
 
+def test_the_words_of_a_table_are_given_their_meaning(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_bytes(
+        "问题,回答A,回答B,标注员,选择\n一,甲,乙,李雷,左\n二,甲,乙,李雷,都行吧\n三,甲,乙,李雷,?\n".encode(
+            "gbk"
+        )
+    )
+    out, _err = run(path, "--values", "verdict:都行吧=TIE,?=SKIP", "--json")
+    report = json.loads(out)
+    assert (report["objects"]["labels"], report["source"]) == (2, {"encoding": "GB18030"})
+    assert report["skipped"] == {"left out by the meaning chosen for one of its values": 1}
+    out, _err = run(path, "--values", "verdict:都行吧=TIE,?=SKIP", "--columns", CHINESE)
+    assert "read as GB18030 (encoding)" in out
+    for values, said in (("verdict:x=5", "expected VALUE=MEANING"), ("x", "expected KEY:VALUE")):
+        error, _out = refused(path, "--values", values)
+        assert error.startswith("import:values: ")
+        assert said in error
+    error, _out = refused(path, "--values", "verdict:x=A", "--format", "urs")
+    assert error == "import:values: values belong to the format csv, not urs"
+
+
 def test_a_table_with_errors_lists_them_and_changes_nothing(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text(f"{TABLE}Who?,You.,Me.,bob,maybe\nWhen?,Now.\n", "utf-8")
@@ -205,7 +228,8 @@ def test_a_table_with_errors_lists_them_and_changes_nothing(tmp_path):
         (
             5,
             "verdict",
-            "Expected A, B or tie, 1 or 2, or the header or the model of the better response",
+            "Not known as a verdict: say what this value means (step Values of the import page, or "
+            "--values)",
             "maybe",
         ),
         (6, "", "2 cells for 5 columns", "When?"),

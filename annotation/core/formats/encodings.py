@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,10 +26,11 @@ NAMES: Final = {
 }
 """How people call the encodings that a file does not name itself."""
 
-_SAMPLE_CHARS: Final = 20_000
+_SAMPLE_RUNS: Final = 10_000
+_OTHERS: Final = re.compile(r"[^\x00-\x7f]+")
 _LEAST_COMMON: Final = 0.8
 """Of Chinese text at least so many characters are common ones or punctuation."""
-_LEAST_OF_LATER_ROWS: Final = 0.1
+_LEAST_OF_LATER: Final = 0.1
 _LEAST_TO_TELL: Final = 20
 _COMMON: Final = range(0xB0, 0xD8)
 """First bytes of the 3,755 common characters of GB 2312, sorted by their sound."""
@@ -86,54 +87,40 @@ def _first_other_bytes(stream: io.BufferedReader[Any]) -> bytes | None:
 
 
 def _is_utf_16(head: bytes, name: str) -> bool:
-    try:
-        text = head[: len(head) // 2 * 2].decode(name, "ignore")
-    except UnicodeDecodeError:  # pragma: no cover - "ignore" raises none
-        return False
+    text = head.decode(name, "ignore")
     return "\0" not in text and "\n" in text and any(sign in text for sign in ",;\t")
 
 
-def _others(path: Path, name: str) -> str | None:
-    """Returns the first characters of a file beyond ASCII, with the blanks and letters between.
-
-    None if the file is not in the encoding.
-    """
+def _other_runs(path: Path, name: str) -> list[str]:
+    """Returns the first runs of characters beyond ASCII; none if the file is not so encoded."""
     decoder = codecs.getincrementaldecoder(name)()
-    found = io.StringIO()
+    runs: list[str] = []
     with open_bytes(path) as stream:
         try:
             while block := stream.read(WINDOW):
                 text = decoder.decode(block)
-                if found.tell() < _SAMPLE_CHARS:
-                    found.write(text)
+                if len(runs) < _SAMPLE_RUNS:
+                    runs += _OTHERS.findall(text)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
-            return None
-    return found.getvalue()
+            return []
+    return runs[:_SAMPLE_RUNS]
 
 
 def _is_chinese(path: Path, name: str) -> bool:
-    text = _others(path, name)
-    if text is None:
-        return False
-    first_bytes = [char.encode(name)[0] for char in text if not char.isascii()]
+    chars = "".join(_other_runs(path, name))
+    first_bytes = [char.encode(name)[0] for char in chars]
     common = [first for first in first_bytes if first in _COMMON]
     known = len(common) + sum(first in _PUNCTUATION for first in first_bytes)
     if not common or known < _LEAST_COMMON * len(first_bytes):
         return False
     later = sum(first in _LATER for first in common)
-    return len(common) < _LEAST_TO_TELL or later >= _LEAST_OF_LATER_ROWS * len(common)
+    return len(common) < _LEAST_TO_TELL or later >= _LEAST_OF_LATER * len(common)
 
 
 def _is_western(path: Path, name: str) -> bool:
     """Whether every character beyond ASCII is a usual one and few stand beside one another."""
-    text = _others(path, name)
-    if text is None:
-        return False
-    others = [not char.isascii() for char in text]
-    beside = sum(one and other for one, other in pairwise(others))
-    return (
-        any(others)
-        and all(char.isascii() or char in _LATIN for char in text)
-        and beside <= sum(others) // 5
-    )
+    runs = _other_runs(path, name)
+    chars = "".join(runs)
+    beside = len(chars) - len(runs)
+    return bool(runs) and _LATIN.issuperset(chars) and beside <= len(chars) // 5

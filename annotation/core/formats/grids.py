@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final, TextIO
@@ -82,12 +82,15 @@ def preview(path: Path) -> tuple[Cells, list[Cells]]:
     return first[0], first[1:]
 
 
-def fitted(header: Sequence[str], cells: Cells) -> Cells | None:
+def fitted(header: Sequence[str], cells: Cells, texts: Iterable[int] = ()) -> Cells | None:
     """Returns a row as long as its header; None if a cell that holds something has no column.
 
-    Spreadsheets leave out empty cells at the end of a row, or write more of them.
+    Spreadsheets leave out empty cells at the end of a row, or write more of them. One that ends
+    before a column of `texts`, places whose empty cells mean something, has been cut.
     """
     missing = len(header) - len(cells)
+    if max(texts, default=-1) >= len(cells):
+        return None
     if missing < 0 and any(map(str.strip, cells[len(header) :])):
         return None
     return cells[: len(header)] if missing <= 0 else [*cells, *[""] * missing]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields, Notes
 from annotation.core.formats.reading import MAX_ROW_CHARS, RawRow
@@ -89,7 +89,7 @@ def parse_conversation(fields: Fields, means: Means) -> SessionRecord:
             _answer(turns, _response(message, text, means))
         fields.notes.faults += message.notes.faults
         fields.notes.skipped = fields.notes.skipped or message.notes.skipped
-    if not turns:
+    if not turns and not fields.notes.faults:
         fields.fault("session", gettext_noop("No messages"), fields.data["session"])
     return SessionRecord(
         key=fields.short("session", KEY_CHARS),
@@ -100,10 +100,8 @@ def parse_conversation(fields: Fields, means: Means) -> SessionRecord:
 
 
 def _messages(fields: Fields) -> Iterator[Fields]:
-    messages = fields.data["messages"]
-    if isinstance(messages, list):
-        for line, message in messages:
-            yield Fields(message, Notes(line))
+    for line, message in cast("list[_Message]", fields.data["messages"]):
+        yield Fields(message, Notes(line))
 
 
 def _keep_same(message: Fields, name: str, same: dict[str, str]) -> None:

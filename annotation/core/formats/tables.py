@@ -80,8 +80,8 @@ def _raw_rows(
         if isinstance(cells, Fault):
             yield RawRow(line, fault=cells)
             continue
-        row = fitted(header, cells)
-        if row is None or max(text_places, default=0) >= len(cells):
+        row = fitted(header, cells, text_places)
+        if row is None:
             yield RawRow(line, fault=width_fault(line, header, cells))
         else:
             yield storable(line, _by_key(header, row, places))

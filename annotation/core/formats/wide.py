@@ -80,12 +80,14 @@ def read_file(path: Path) -> Iterator[RawRow]:
 
 def _table(path: Path) -> Iterator[RawRow]:
     header: list[str] | None = None
+    texts: list[int] = []
     for line, cells in table_rows(path):
         if isinstance(cells, Fault):
             yield RawRow(line, fault=cells)
         elif header is None:
             header = [cell.strip() for cell in cells]
-        elif (row := fitted(header, cells)) is None:
+            texts = [place for place, name in enumerate(header) if name in _MAY_BE_EMPTY]
+        elif (row := fitted(header, cells, texts)) is None:
             yield RawRow(line, fault=width_fault(line, header, cells))
         else:
             told = {name: _value(name, cell) for name, cell in zip(header, row, strict=True)}

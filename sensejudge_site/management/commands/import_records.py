@@ -175,7 +175,7 @@ def _in_words(report: ImportReport) -> list[str]:
         fields = ", ".join(f"{name} ({count:,})" for name, count in report.kept.items())
         lines.append(f"kept beside the data, not shown to annotators or judges: {fields}")
     lines += [f"skipped {counted(n, 'row')}: {reason}" for reason, n in report.skipped.items()]
-    lines += [f"read as {kind}: {name}" for kind, name in report.source.items()]
+    lines += [f"read as {name} ({kind})" for kind, name in report.source.items()]
     if report.missing_users:
         lines.append(f"not in the file: {', '.join(report.missing_users)}")
     if report.dry_run:

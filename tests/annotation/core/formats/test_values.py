@@ -92,11 +92,9 @@ def test_usual_scores(word, score):
 @pytest.mark.parametrize(
     ("read", "words"),
     [
-        (yes_of, {"1": "YES", "TRUE": "YES", "是": "YES", "x": "YES", "": "NO", "0": "NO", "?": None}),
-        (
-            strength_of,
-            {"1": "SLIGHTLY", "slightly better": "SLIGHTLY", "明显": "CLEARLY", "": "NONE", "7": None},
-        ),
+        (yes_of, {"1": "YES", "TRUE": "YES", "是": "YES", "": "NO", "0": "NO", "?": None}),
+        (strength_of, {"1": "SLIGHTLY", "slightly better": "SLIGHTLY", "": "NONE", "7": None}),
+        (strength_of, {"2": "CLEARLY", "明显": "CLEARLY", "0": "NONE"}),
         (role_of, {"Human": "USER", "助手": "ASSISTANT", "developer": "SYSTEM", "tool": None}),
     ],
 )  # fmt: skip

@@ -63,6 +63,7 @@ def test_it_is_told_from_all_other_formats(tmp_path):
     path = write_lines(tmp_path / "wide.jsonl", row())
     chosen, rows = open_records(path)
     assert (chosen.name, labels(session_of(next(rows)))) == (NAME, [("ann", Verdict.A)])
+    assert chosen.source_of(path) == {}
 
 
 def test_a_table_has_the_same_rows_and_its_faults_their_lines(tmp_path):
@@ -72,16 +73,19 @@ def test_a_table_has_the_same_rows_and_its_faults_their_lines(tmp_path):
         f"\ufeff{HEADER}\r\n"
         f"wide,k,s,{cells},'=1,,A,\r\n"
         "wide,k,s,One?,1,2,A,\r\n"
-        "wide,k\r\n"
-        f'wide,k,s,{cells},"1"2,2,A,\r\n',
+        f"wide,k,s,{cells},x\r\n"
+        f'wide,k,s,{cells},"1"2,2,A,\r\n'
+        f"wide,k,s,{cells},1,3\r\n"
+        f"wide,k,s,{cells},1,2,A,B,more\r\n",
         "utf-8",
     )
     chosen, rows = open_records(path)
     first, *wrong = rows
+    assert labels(session_of(wrong.pop(3))) == []
     session = session_of(first)
     assert (chosen.name, labels(session)) == (NAME, [("ann", Verdict.A)])
     assert [each.text for each in session.turns[0].responses] == ["=1", ""]
-    assert [each.faults[0].line for each in wrong] == [3, 4, 5]
+    assert [each.faults[0].line for each in wrong] == [3, 4, 5, 7]
 
 
 def test_a_prompt_stands_in_place_of_the_dialogue(tmp_path):

@@ -156,7 +156,7 @@ REFUSAL_TEXTS: Final = {
     "import:expired": gettext_noop("This upload is no longer available. Choose the file again."),
     "import:format": gettext_noop(
         "We could not recognise this file's format. Choose it under Format; for columns of your "
-        "own, choose “Table of pairs or ratings (CSV)”."
+        "own, choose “Table of your own (CSV or Excel)”."
     ),
     "import:line-ends": gettext_noop(
         "We could not read the line endings of this file. In your spreadsheet, save it as “CSV "

@@ -6,10 +6,9 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from annotation.core.formats import tables
+from annotation.core.formats.grids import fitted, table_rows, width_fault
 from annotation.core.formats.reading import RawRow, storable
-from annotation.core.formats.records import Fault, shown
-from annotation.core.refusals import gettext_noop
+from annotation.core.formats.records import Fault
 
 
 def headers_of(first_line: str) -> set[str]:
@@ -29,15 +28,12 @@ def named_rows(path: Path) -> Iterator[RawRow]:
         Refused: Nothing can be read, or not as text.
     """
     header: list[str] | None = None
-    for line, cells in tables.table_rows(path):
+    for line, cells in table_rows(path):
         if isinstance(cells, Fault):
             yield RawRow(line, fault=cells)
         elif header is None:
             header = [cell.strip() for cell in cells]
-        elif any(map(str.strip, cells[len(header) :])):
-            reason = gettext_noop("%(found)d cells for %(columns)d columns")
-            parts = {"found": len(cells), "columns": len(header)}
-            yield RawRow(line, fault=Fault(line, "", reason, shown(cells[0]), parts))
+        elif (row := fitted(header, cells)) is None:
+            yield RawRow(line, fault=width_fault(line, header, cells))
         else:
-            missing = [""] * (len(header) - len(cells))
-            yield storable(line, dict(zip(header, [*cells, *missing], strict=False)))
+            yield storable(line, dict(zip(header, row, strict=True)))

@@ -159,6 +159,7 @@ def _turns(fields: Fields) -> tuple[str, list[TurnRecord]]:
         return "", []
     is_same = system == other_system
     systems = ("", "") if is_same else (system, other_system)
+    fields.notes.kept += [] if is_same else ["system_prompt"]
     variants = ("", "B" if models[0] == models[1] else "")
     lines = [
         [_reply(side, model, variant, own_system, place, each) for place, each in enumerate(found)]

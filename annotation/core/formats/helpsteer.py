@@ -22,6 +22,7 @@ from annotation.core.formats.chat import (
     read_messages,
     without_system,
 )
+from annotation.core.formats.chat_logs import language_code
 from annotation.core.formats.compared import compared, paired, ranked_comparisons, told_apart
 from annotation.core.formats.fields import SCENARIO_CHARS, Fields, number_of
 from annotation.core.formats.format import Format
@@ -140,10 +141,9 @@ def parse_third(fields: Fields) -> SessionRecord:
     given = "individual_preference"
     known = [*_OF_THIRD, given, "domain"]
     scenario = fields.text_or("domain", longest=SCENARIO_CHARS) or THIRD
-    language = ""
-    if scenario != _CODE:
-        language = fields.text_or("language", longest=16)
-        known.append("language")
+    named = fields.text_or("language")
+    language = "" if scenario == _CODE else language_code(named)
+    known += ["language"] if language else []
     fields.refuse_unplaced(*known)
     system, messages = without_system(fields, "context", read_messages(fields, "context"))
     turns, message = open_turn(messages)

@@ -208,7 +208,7 @@ def test_a_row_of_helpsteer3_has_its_dialogue_its_domain_and_everybodys_reasons(
     session = record_of(row, helpsteer.parse_third)
     assert (session.scenario, session.language, session.system_prompt) == (
         "general",
-        "english",
+        "en",
         "Be brief.",
     )
     assert [turn.user_message for turn in session.turns] == ["Hi", "A river?"]

@@ -137,12 +137,15 @@ def chosen_session(
     context = with_media(fields, whole[0][:shared])
     turns, message = open_turn(context)
     one, other = (_response(fields, *each) for each in zip(SIDES, sides, strict=True))
+    kept = {**(extra or {}), **media_of(fields), **_later(fields, whole, shared)}
+    kept |= _of_messages(fields)
     turn = chosen_turn(
         message,
         one,
         other,
-        name=name_of(fields),
-        extra={**(extra or {}), **media_of(fields), **_later(fields, whole, shared)},
+        # A pair may stand in a file twice, with other fields beside it.
+        name=name_of(fields) or _digest(kept),
+        extra=kept,
         is_tie=is_tie,
     )
     # Without a context nothing but the responses tells a row from others.
@@ -179,6 +182,7 @@ def dialogue_session(
         extra: What else is kept with the session, or with the response that is rated.
         rating: What is said of the last response.
     """
+    notes = fields.notes
     name = first_of(fields, "messages", "conversations", "conversation", "prompt")
     told, said = without_system(fields, name, messages)
     if not said:
@@ -193,11 +197,19 @@ def dialogue_session(
             fields.fault(name, gettext_noop("Must end with an assistant message"))
             return SessionRecord("", scenario, turns)
         [last] = turns[-1].responses
+        kept |= _of_messages(fields)
         rated = replace(last, original=False, extra={**last.extra, **kept}, satisfaction=(rating,))
         turns = (*turns[:-1], replace(turns[-1], responses=(rated,)))
         # Where nothing was asked, nothing but the response tells a row from others.
         steps = steps[:-1] or steps
         kept = {}
+    else:
+        # A dialogue may stand in a file twice, with other fields beside it.
+        steps += [
+            text
+            for text in (_digest(kept, notes.messages, *(each.extra for each in said)),)
+            if text
+        ]
     return SessionRecord(
         key=key or content_key(scenario, system, *steps),
         scenario=scenario,
@@ -215,6 +227,19 @@ def _response(fields: Fields, key: str, said: SpokenMessage | None) -> ResponseR
     if said is None:
         return ResponseRecord(key, None, model)
     return ResponseRecord(key, said.answer, model or said.model, extra=said.extra or {})
+
+
+def _of_messages(fields: Fields) -> dict[str, object]:
+    """What messages say beside their texts: of a row, since others may share its session."""
+    told = dict(fields.notes.messages)
+    fields.notes.messages.clear()
+    return {"messages": told} if told else {}
+
+
+def _digest(*extras: Extra | None) -> str:
+    """A short text made of other fields; "" without any."""
+    told = [json.dumps(each, sort_keys=True) for each in extras if each]
+    return content_key(*told)[:8] if told else ""
 
 
 def _later(

@@ -220,3 +220,25 @@ def test_a_rated_response_shares_the_turn_with_others():
     assert alone[0] != alone[1]
     missing = faults_of({"messages": [HI], "stars": 5}, parse_one)
     assert missing == [("messages", "Must end with an assistant message")]
+
+
+def test_a_row_that_stands_twice_with_other_fields_beside_it_is_two():
+    pair = {"prompt": "hi", "chosen": "a", "rejected": "b"}
+    keys = [
+        record_of({**pair, **beside}, parse).turns[0].comparisons[0].key
+        for beside in ({}, {"margin": 1}, {"margin": 2}, {"margin": 2})
+    ]
+    assert len(set(keys)) == 3
+    rows = ({"messages": [HI, HO], **beside} for beside in ({}, {"n": 1}, {"n": 1}))
+    assert len({record_of(row, parse_one).key for row in rows}) == 2
+    named = {"messages": [{**HI, "name": "Ann"}, HO]}
+    assert record_of(named, parse_one).key != record_of({"messages": [HI, HO]}, parse_one).key
+
+
+def test_what_messages_say_beside_their_text_is_the_rows_where_others_share_its_session():
+    row = {"prompt": [{**HI, "time": 5}], "chosen": "a", "rejected": "b"}
+    session = record_of(row, parse)
+    told = {"messages": {"prompt[0]": {"time": 5}}}
+    assert (session.extra, session.turns[0].comparisons[0].extra) == ({}, told)
+    session = record_of({"messages": [{**HI, "time": 5}, HO], "stars": 5}, parse_one)
+    assert session.turns[0].responses[0].extra == {"messages": {"messages[0]": {"time": 5}}}

@@ -68,7 +68,9 @@ def test_version_1_has_whole_dialogues_in_parts():
     }
     session = record_of(row, parse)
     assert told(session) == [("Hi", {"Ho", "Hm"})]
-    assert session.turns[0].comparisons[0].extra == {"_dataset_name": "demo"}
+    extra = session.turns[0].comparisons[0].extra
+    assert extra["_dataset_name"] == "demo"
+    assert extra["messages"]["chosen_messages[0]"] == {"loss_weight": 1.0}
     assert session.turns[0].responses[0].extra == {"loss_weight": 1.0}
     apart = {"prompt_messages": [HI], "chosen_messages": [HO], "rejected_messages": [BYE]}
     assert told(record_of(apart, parse)) == [("Hi", {"Ho", "Bye"})]

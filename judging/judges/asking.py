@@ -82,7 +82,8 @@ async def ask(
         except Refused as error:
             is_cut = error.code == CUT
             has_room = client.endpoint.has_room(messages, 2 * times_longer)
-            goes_on = has_room if is_cut else reminder or request.is_drawn
+            is_drawn = request.is_drawn or not client.manners.temperature
+            goes_on = has_room if is_cut else reminder or is_drawn
             if attempt == retries or not goes_on:
                 return Outcome(None, error.code, unparseable=not is_cut, call=call)
         times_longer *= 1 + is_cut

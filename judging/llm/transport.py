@@ -289,9 +289,17 @@ class Transport:
             ) from error
 
     def open(self) -> AsyncOpenAI:
-        """The library's client, made on first use: importing it takes more than a second."""
+        """The library's client, made on first use: importing it takes more than a second.
+
+        Raises:
+            LlmError: the key, or the value of a header, cannot be sent.
+        """
         if self._client is not None:
             return self._client
+        for secret in (self._key or "", *self._headers.values()):
+            if not (secret.isascii() and secret.isprintable()):
+                said = "the environment variable holds a character that no header can carry"
+                raise LlmError(LlmCode.REFUSED_KEY, said)
         from httpx2 import Limits, Timeout
         from openai import DefaultAioHttpClient, Omit
 

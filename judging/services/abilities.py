@@ -44,6 +44,7 @@ LETTERS_WAIT_SECONDS: Final = 5.0
 _ASKED_ELSEWHERE_SECONDS: Final = 0.25
 _SCHEMA_TOKENS: Final = 200
 _SPEED_TOKENS: Final = 48
+_SHORTEST_TIME: Final = 0.001
 _FEWEST_TOKENS: Final = 8
 """A shorter reply is mostly waiting, and tells nothing of the speed."""
 _SCHEMA: Final = JsonSchema(
@@ -417,7 +418,7 @@ async def _speed(client: ChatClient, *, is_there: bool) -> float | None:
                 return _SPEED_TOKENS / wait
             raise LlmError(LlmCode.TIMEOUT) from None
     tokens = tokens or len(told)
-    whole = time.monotonic() - started
+    whole = max(time.monotonic() - started, _SHORTEST_TIME)
     writing = told[-1] - told[0] if told else 0.0
     if tokens < _FEWEST_TOKENS and whole < wait:
         return None

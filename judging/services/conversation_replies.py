@@ -41,6 +41,7 @@ from judging.models import (
     ReplyStatus,
 )
 from judging.queries.conversations import system_prompt_of
+from judging.services.abilities import note_manners
 from judging.services.endpoints import endpoint_of
 from judging.services.replies import RowReplyStore
 
@@ -206,6 +207,8 @@ async def write_reply(ticket: Ticket, lines: Lines) -> None:
             # Many replies are told less often, so that telling does not slow their pages down.
             every = max(TELL_SECONDS, 0.02 * lines.under_way)
             reply = await _listen(ticket, heard, line, request, every)
+            if line.client.manners != job.endpoint.manners:
+                await _on_rows(note_manners)(job.endpoint, line.client.manners)
     except LlmError as error:
         await _on_rows(_fail)(ticket, error.code.value, error.detail)
     except Refused as error:

@@ -362,6 +362,15 @@ def test_the_key_is_shown_nowhere(caplog):
     assert KEY not in repr(endpoint(server, key_variable="LLM_MY_KEY"))
 
 
+@pytest.mark.parametrize("key", ["sk-“quoted”-key", "sk-a\nb", "sk-a\0b"])
+def test_a_key_that_no_header_can_carry_is_refused_without_a_call(key):
+    with FakeLlm() as server:
+        error, _ = failure(server, key_variable="LLM_MY_KEY", environ={"LLM_MY_KEY": key})
+        assert server.stats()["calls"] == 0
+    assert error.code is LlmCode.REFUSED_KEY
+    assert key not in error.detail
+
+
 def test_nothing_is_told_of_this_machine_nor_taken_from_the_library_s_own_variables(monkeypatch):
     for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         monkeypatch.setenv(name, KEY)

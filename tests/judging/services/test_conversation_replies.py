@@ -17,6 +17,7 @@ from tests.clock import PATIENCE
 from tests.factory import make_user
 from tests.fake_llm import Act, FakeLlm
 from tests.judging.talks import answer, begun, make_talk_study, say, talk
+from tests.llm_manners import manner_of
 
 pytestmark = pytest.mark.django_db
 
@@ -82,6 +83,19 @@ def test_a_reply_that_breaks_off_is_asked_for_again_by_itself(llm):
     say(place, "Hello")
     llm.script.extend([Act(text="half a reply", breaks_after=1), Act(text="A whole one.")])
     assert answer().reply == "A whole one."
+
+
+@pytest.mark.parametrize("name", ["new-limit", "no-system-500", "no-stream-options"])
+def test_a_conversation_is_held_the_way_the_endpoint_takes(llm, name):
+    _, place = talk(llm, setup={"system_prompt": "Be brief."})
+    llm.manner = manner_of(name)
+    say(place, "Hello")
+    assert answer().reply == "ok"
+    calls = llm.stats()["calls"]
+    say(place, "And then?")
+    assert answer().reply == "ok"
+    assert llm.stats()["calls"] == calls + 1
+    assert len(Conversation.objects.get().endpoint.lessons) == 1
 
 
 def test_an_endpoint_that_cannot_be_used_says_so(llm):

@@ -187,7 +187,7 @@ FAILING: Mapping[str, tuple[Act, str, str]] = {
             status=400, raw=b'[{"error": {"message": "Unknown name \\"x\\": Cannot find field."}}]'
         ),
         "llm:bad-request",
-        'HTTP 400 Unknown name "x": Not a field.',
+        'HTTP 400 Unknown name "x": Cannot find field.',
     ),
     "error-string-200": (
         Act(body={"error": "model is loading, please retry"}),

@@ -186,8 +186,11 @@ class ManagedEndpointForm(EndpointForm):
 
 
 def failure_text(error: LlmError) -> str:
-    """Why an endpoint did not answer, with its own words."""
-    words = gettext("The endpoint said: %(text)s") % {"text": error.detail} if error.detail else ""
+    """Why an endpoint did not answer, with its own words, or what was seen of it."""
+    said = gettext("The endpoint said: %(text)s")
+    if error.problem is None:
+        said = gettext("Details: %(text)s")
+    words = said % {"text": error.detail} if error.detail else ""
     return f"{gettext(text_of(error.code))} {words}".strip()
 
 

@@ -44,12 +44,20 @@ def parse(fields: Fields) -> SessionRecord:
 def _dialogue(fields: Fields, name: str, prompt: str) -> list[SpokenMessage]:
     """The messages of a side, after those of the prompt."""
     text = fields.text(name)
-    pieces = _MARKER.split(text if prompt and _begins(text) else prompt + text)
-    if pieces[0].strip() or len(pieces) == 1:
+    found = spoken_in(text if prompt and _begins(text) else prompt + text)
+    if not found:
         fields.fault(name, gettext_noop("Expected a text that begins with Human:"), text)
+    return found
+
+
+def spoken_in(text: str) -> list[SpokenMessage]:
+    """The messages of a text with markers; none where it does not begin with one."""
+    before, *pieces = _MARKER.split(text)
+    if before.strip():
+        return []
     return [
         SpokenMessage(_SPEAKERS[marker], said)
-        for marker, said in zip(pieces[1::2], pieces[2::2], strict=True)
+        for marker, said in zip(pieces[::2], pieces[1::2], strict=True)
     ]
 
 

@@ -6,7 +6,6 @@ latter. Rank 1 is the best: of every two answers the one with the lower rank is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -16,6 +15,7 @@ from annotation.core.formats.chat import SpokenMessage, open_turn
 from annotation.core.formats.compared import paired, told_apart
 from annotation.core.formats.fields import MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.format import Format
+from annotation.core.formats.hh_rlhf import spoken_in
 from annotation.core.formats.records import (
     ComparisonRecord,
     ResponseRecord,
@@ -31,8 +31,6 @@ JUDGE: Final = "gpt-4"
 
 _TOLD: Final = ("prompt", "answers")
 _WORST: Final = 100
-_MARK: Final = re.compile(r"\n\n(Human|Assistant):(?: |(?=\n)|$)")
-_SPEAKERS: Final = {"Human": Speaker.USER, "Assistant": Speaker.ASSISTANT}
 
 
 def looks_like(row: object) -> bool:
@@ -48,7 +46,7 @@ def parse(fields: Fields) -> RecordedSession:
     """One row as a session whose last turn has all answers, every two of them compared."""
     is_number = isinstance(fields.data.get("turns"), int | float)
     fields.refuse_unplaced(*_TOLD, *(["turns"] if is_number else []))
-    messages = list(_messages(fields.text("prompt")))
+    messages = _messages(fields.text("prompt"))
     turns, message = open_turn(messages)
     responses, ranks = [], {}
     for place, item in enumerate(fields.items("answers")):
@@ -70,17 +68,11 @@ def parse(fields: Fields) -> RecordedSession:
     return recorded(session, _verdicts(ranked, ranks, len(turns)))
 
 
-def _messages(prompt: str) -> Iterator[SpokenMessage]:
+def _messages(prompt: str) -> list[SpokenMessage]:
     """The messages of a prompt, without the empty one that the answers go on with."""
-    given = prompt if prompt.startswith("\n\n") else f"\n\n{prompt}"
-    before, *parts = _MARK.split(given)
-    said = list(zip(parts[::2], parts[1::2], strict=True))
-    if before.strip() or not said:
-        said = [("Human", prompt)]
-    elif said[-1][0] == "Assistant" and not said[-1][1].strip():
-        said.pop()
-    for speaker, text in said:
-        yield SpokenMessage(_SPEAKERS[speaker], text)
+    said = spoken_in(prompt) or [SpokenMessage(Speaker.USER, prompt)]
+    is_open = said[-1].role is Speaker.ASSISTANT and not said[-1].text.strip()
+    return said[:-1] if is_open else said
 
 
 def _scenario(fields: Fields) -> str:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.item_names import ItemKey
 from annotation.core.pairing import CANDIDATE_CHARS
+from annotation.core.reasoning import reasoning_of
 from annotation.models.wording import PAIRING_KINDS, word_in
 
 
@@ -234,6 +235,11 @@ class Response(models.Model):
 
     def __str__(self) -> str:
         return f"{self.turn_id}/{self.position}"
+
+    @property
+    def reasoning(self) -> str:
+        """What its model thought before it answered, "" where nothing is known."""
+        return reasoning_of(self.extra)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Keep the hash true to the text (bulk writers set both)."""

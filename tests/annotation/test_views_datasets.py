@@ -3,6 +3,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
+from django.urls import reverse
 
 from annotation.models import Comparison, Session
 from tests.annotation.records import everything, import_rows, pair
@@ -178,3 +179,16 @@ def test_a_rating_given_again_is_marked_as_a_repeat(client):
     client.force_login(make_user(role="VIEWER"))
     html = client.get(f"/sessions/{session.pk}/").content.decode()
     assert html.count('<span class="muted small">repeat</span>') == 1
+
+
+def test_reasoning_is_folded_for_readers(viewer, tmp_path):
+    import_rows(tmp_path, pair(text_a="<think>a <b>plan</b></think>yes"), dataset="thoughtful")
+    comparison = Comparison.objects.get(turn__session__dataset__slug="thoughtful")
+    pages = [
+        reverse("annotation:session", args=[comparison.turn.session_id]),
+        reverse("annotation:comparison", args=[comparison.pk]),
+    ]
+    for page in pages:
+        text = viewer.get(page).content.decode()
+        assert text.count("Reasoning, not judged") == 1
+        assert "a &lt;b&gt;plan&lt;/b&gt;</pre>" in text

@@ -236,15 +236,15 @@ class Response(models.Model):
     def __str__(self) -> str:
         return f"{self.turn_id}/{self.position}"
 
-    @property
-    def reasoning(self) -> str:
-        """What its model thought before it answered, "" where nothing is known."""
-        return reasoning_of(self.extra)
-
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Keep the hash true to the text (bulk writers set both)."""
         self.text_hash = text_hash(self.text)
         super().save(*args, **kwargs)
+
+    @property
+    def reasoning(self) -> str:
+        """What its model thought before it answered, "" where nothing is known."""
+        return reasoning_of(self.extra)
 
 
 class Comparison(models.Model):

@@ -64,7 +64,7 @@ _managing = [
     path("studies/<slug:slug>/history/", studies.history, name="study-history"),
     re_path(
         r"^studies/(?P<slug>[-\w]+)/export/"
-        r"(?P<kind>labels|labels_wide|satisfaction|sessions)\.(?P<format_name>jsonl|csv)$",
+        r"(?P<kind>labels|labels_wide|satisfaction|sessions)\.(?P<format_name>jsonl|csv|excel)$",
         studies.export,
         name="study-export",
     ),
@@ -123,7 +123,7 @@ _onboarding = [
     ),
     path("preview/", studies.preview, name="preview"),
     re_path(
-        r"^studies/(?P<slug>[-\w]+)/participants\.(?P<format_name>jsonl|csv)$",
+        r"^studies/(?P<slug>[-\w]+)/participants\.(?P<format_name>jsonl|csv|excel)$",
         onboarding.participants,
         name="participants",
     ),
@@ -149,8 +149,8 @@ _datasets = [
     path("datasets/<slug:slug>/sampling/", datasets.label_sampling, name="label-sampling"),
     re_path(
         r"^datasets/(?P<slug>[-\w]+)/export/"
-        r"(?P<kind>labels|labels_wide|satisfaction|sessions)"
-        r"\.(?P<format_name>jsonl|csv|zip|parquet)$",
+        r"(?P<kind>kto|labels|labels_wide|satisfaction|sessions)"
+        r"\.(?P<format_name>jsonl|csv|excel|zip|parquet)$",
         datasets.export,
         name="export",
     ),

@@ -110,7 +110,7 @@ urlpatterns = [
     path("snapshots/<number:number>/snapshot.<slug:form>", snapshot_file, name="snapshot-file"),
     re_path(
         r"^datasets/(?P<slug>[-\w]+)/export/preference_pairs"
-        r"\.(?P<format_name>jsonl|csv|zip|parquet)$",
+        r"\.(?P<format_name>jsonl|csv|excel|zip|parquet)$",
         pairs_file,
         name="preference-pairs-export",
     ),

@@ -26,7 +26,7 @@ _exports = [
         r"(?P<kind>judgments|preferences|preference_sets|memories|satisfaction_judgments|rubrics"
         r"|generated_responses|mtbench_(?:questions|answers|votes|pairs|singles)"
         r"|alpaca_(?:outputs|annotations)|arena_battles|rewardbench)"
-        r"\.(?P<format_name>jsonl|csv|zip|parquet)$",
+        r"\.(?P<format_name>jsonl|csv|excel|zip|parquet)$",
         runs.export,
         name="export",
     ),

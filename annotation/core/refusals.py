@@ -111,6 +111,18 @@ REFUSAL_TEXTS: Final = {
     "export:unlike": gettext_noop(
         "These rows have no common columns. Download them as JSONL or CSV."
     ),
+    "export:empty": gettext_noop("The dataset has no rows of this kind, so there is no file."),
+    "export:no-labels": gettext_noop(
+        "Nobody has labelled a comparison of this dataset, so there is no file."
+    ),
+    "export:no-ratings": gettext_noop(
+        "Nobody has rated a reply or session of this dataset, so there is no file."
+    ),
+    "export:no-marked": gettext_noop(
+        "No rating of this dataset says good or bad of a reply with a text and a request, so there "
+        "is no file."
+    ),
+    "export:threshold": gettext_noop("The lowest good rating is a whole number from 2 to 5."),
     "export:no-parquet": gettext_noop(
         "Parquet needs the package pyarrow, which is not installed on this server. Choose another "
         "format, or ask its administrator."
@@ -296,7 +308,8 @@ _OTHER_STATUSES: Final = {
     "invitation:removed": HTTPStatus.FORBIDDEN,
     "invitation:too-many-accounts": HTTPStatus.TOO_MANY_REQUESTS,
     **dict.fromkeys(
-        ["dataset:other-name", "labelling:not-allowed"], HTTPStatus.UNPROCESSABLE_ENTITY
+        ["dataset:other-name", "export:threshold", "labelling:not-allowed"],
+        HTTPStatus.UNPROCESSABLE_ENTITY,
     ),
 }
 

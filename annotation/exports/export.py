@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import chain
 from typing import Final
 
 from annotation.core.formats.sensejudge import CHANCE
 from annotation.core.participants import study_name
+from annotation.core.refusals import Refused
 from annotation.core.tables import (
     HeadedRow,
     Row,
@@ -41,11 +43,31 @@ class ExportFormat(StrEnum):
 
     JSONL = "jsonl"
     CSV = "csv"
+    EXCEL = "excel"
 
     @property
     def content_type(self) -> str:
         """The media type of a download."""
-        return "text/csv" if self is ExportFormat.CSV else "application/jsonl"
+        return "text/csv" if self.is_table else "application/jsonl"
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is CSV; for Excel it begins with a mark of its encoding."""
+        return self is not ExportFormat.JSONL
+
+    @property
+    def ending(self) -> str:
+        """How the name of a file ends."""
+        return "jsonl" if self is ExportFormat.JSONL else "csv"
+
+    def table(self, columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
+        """The rows as CSV, in blocks of text."""
+        mark = [BYTE_ORDER_MARK] if self is ExportFormat.EXCEL else []
+        return in_blocks(chain(mark, csv_lines(columns, rows)))
+
+
+BYTE_ORDER_MARK: Final = "\ufeff"
+"""By which Excel knows that a CSV file is UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +80,7 @@ class Export:
     last in the CSV alone, and are none for annotators.
     `study_rows` and `study_flat_rows` read what belongs to one study.
     `workers`, asked of a CSV, adds by what a platform of paid work knows those who answered.
+    `empty` is the code of the sentence that says why there is no row.
     """
 
     kind: str
@@ -69,23 +92,31 @@ class Export:
     study_flat_rows: StudyRows | None = None
     columns_of: Callable[[Dataset | Study], tuple[str, ...]] | None = None
     flat_columns: tuple[str, ...] = ()
+    empty: str = "export:empty"
 
     def blocks(
         self, dataset: Dataset, format_: ExportFormat, *, workers: bool = False
     ) -> Iterator[str]:
         """The file, in blocks of text."""
-        if format_ is ExportFormat.CSV:
+        if format_.is_table:
             rows = (self.flat_rows or self.rows)(dataset)
-            return self._table(dataset, rows, workers=workers)
+            return self._table(dataset, rows, format_, workers=workers)
         return in_blocks(json_lines(self.rows(dataset)))
 
-    def _table(self, of: Dataset | Study, rows: Iterator[Row], *, workers: bool) -> Iterator[str]:
+    def check(self, dataset: Dataset) -> None:
+        """Raises Refused where a dataset has no row of this kind."""
+        if next(self.rows(dataset), None) is None:
+            raise Refused(self.empty)
+
+    def _table(
+        self, of: Dataset | Study, rows: Iterator[Row], format_: ExportFormat, *, workers: bool
+    ) -> Iterator[str]:
         columns = self.columns if self.columns_of is None else self.columns_of(of)
         columns = (*columns, *self.flat_columns)
         if workers and {"study", "annotator"} <= {*columns}:
             dataset = of.dataset if isinstance(of, Study) else of
             columns, rows = (*columns, _WORKER), _with_workers(rows, dataset)
-        return in_blocks(csv_lines(columns, rows))
+        return format_.table(columns, rows)
 
     def study_blocks(
         self, study: Study, format_: ExportFormat, *, workers: bool = False
@@ -93,9 +124,9 @@ class Export:
         """The file of one study; None where there is none of this kind."""
         if self.study_rows is None:
             return None
-        if format_ is ExportFormat.CSV:
+        if format_.is_table:
             rows = (self.study_flat_rows or self.study_rows)(study)
-            return self._table(study, rows, workers=workers)
+            return self._table(study, rows, format_, workers=workers)
         return in_blocks(json_lines(self.study_rows(study)))
 
     def own_blocks(
@@ -108,7 +139,7 @@ class Export:
         if format_ is ExportFormat.JSONL:
             return in_blocks(json_lines(rows))
         columns = [name for name in self.columns if not is_for_readers(name)]
-        return in_blocks(csv_lines(columns, rows))
+        return format_.table(columns, rows)
 
 
 def _with_workers(rows: Iterator[Row], dataset: Dataset) -> Iterator[Row]:

@@ -14,7 +14,6 @@ from annotation.core.tables import (
     Head,
     HeadedRow,
     Row,
-    csv_lines,
     in_blocks,
     in_key_order,
     json_lines,
@@ -184,6 +183,7 @@ LABELS: Final = Export(
     study_rows=_study_rows,
     study_flat_rows=_study_flat_rows,
     flat_columns=(*EXPLAINED, _WINNER),
+    empty="export:no-labels",
 )
 
 
@@ -213,8 +213,8 @@ def participant_blocks(study: Study, format_: ExportFormat, *, workers: bool) ->
     """
     columns = (*COLUMNS, *_OF_WORKERS) if workers else COLUMNS
     rows = ({name: row[name] for name in columns} for row in _participant_rows(study))
-    if format_ is ExportFormat.CSV:
-        return in_blocks(csv_lines(columns, rows))
+    if format_.is_table:
+        return format_.table(columns, rows)
     return in_blocks(json_lines(rows))
 
 

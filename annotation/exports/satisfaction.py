@@ -152,4 +152,5 @@ SATISFACTION: Final = Export(
     study_rows=_study_rows,
     study_flat_rows=_study_flat_rows,
     flat_columns=EXPLAINED,
+    empty="export:no-ratings",
 )

@@ -74,4 +74,11 @@ def _pair(comparison: Comparison, dialogue: list[dict[str, str]]) -> Row:
     }
 
 
-LABELS_WIDE: Final = Export("labels_wide", COLUMNS, _rows, study_rows=_rows, columns_of=_columns)
+LABELS_WIDE: Final = Export(
+    "labels_wide",
+    COLUMNS,
+    _rows,
+    study_rows=_rows,
+    columns_of=_columns,
+    empty="export:no-labels",
+)

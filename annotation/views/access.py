@@ -70,7 +70,7 @@ def download(blocks: Iterator[str], *, name: str, format_: ExportFormat) -> Stre
     response = StreamingHttpResponse(
         (block.encode() for block in blocks), content_type=f"{format_.content_type}; charset=utf-8"
     )
-    header = content_disposition_header(as_attachment=True, filename=f"{name}.{format_.value}")
+    header = content_disposition_header(as_attachment=True, filename=f"{name}.{format_.ending}")
     response.headers["Content-Disposition"] = header or "attachment"
     response.headers["Cache-Control"] = "no-store"
     return response
@@ -82,8 +82,9 @@ def whole_export(
     """All rows as a text format, or packed: the folder as a zip, or Parquet.
 
     Raises:
-        Refused: they cannot be packed so.
+        Refused: there are none, or they cannot be packed so.
     """
+    export.check(dataset)
     name = f"{dataset.slug}-{export.kind}"
     if format_name not in PACKED:
         format_ = ExportFormat(format_name)

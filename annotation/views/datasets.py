@@ -25,6 +25,14 @@ from annotation.core.formats.tables import NAME as TABLES
 from annotation.core.refusals import Refused, text_of
 from annotation.exports import EXPORTS, ExportFormat
 from annotation.exports.folder import PACKED, UNLIKE, has_parquet
+from annotation.exports.kto import (
+    HIGHEST_THRESHOLD,
+    KTO,
+    LOWEST_THRESHOLD,
+    count_undecided,
+    has_marked,
+    marked_replies,
+)
 from annotation.forms.datasets import ImportForm, SamplingForm, SessionFilterForm, TableForm
 from annotation.models import Dataset
 from annotation.queries import datasets as queries
@@ -56,6 +64,7 @@ DOWNLOADS = (
     ("annotation:export", "labels", _("Pairwise labels")),
     ("annotation:export", "labels_wide", _("Labels, a column for each annotator")),
     ("annotation:export", "satisfaction", _("Satisfaction labels")),
+    ("annotation:export", "kto", _("KTO: ratings of replies, 4–5 good, 1–2 bad")),
     ("judging:export", "judgments", _("Judgments")),
     ("judging:export", "preferences", _("Preferences")),
     ("judging:export", "preference_sets", _("Preference sets")),
@@ -123,6 +132,8 @@ def _of_dataset(
     scenario, search = form.wanted()
     counts = queries.counts_of(stored)
     kinds = _filled(counts) | filled(stored)
+    if counts.ratings and has_marked(stored):
+        kinds.add(KTO.kind)
     return {
         "dataset": stored,
         "counts": counts,
@@ -134,6 +145,7 @@ def _of_dataset(
             stored, scenario_id=scenario, search=search, page=request.GET.get("page", "1")
         ),
         "downloads": [each for each in DOWNLOADS if each[1] in kinds],
+        "undecided": count_undecided(stored) if KTO.kind in kinds else 0,
         "unlike": UNLIKE,
         "has_parquet": has_parquet(),
         "comparable": request.user.is_manager and queries.comparable(stored),
@@ -382,11 +394,19 @@ def _import_table(
     return {"report": report}
 
 
+def _threshold(given: str) -> int:
+    if given not in map(str, range(LOWEST_THRESHOLD, HIGHEST_THRESHOLD + 1)):
+        raise Refused("export:threshold")
+    return int(given)
+
+
 @require_safe
 @login_required
 def export(request: SignedInRequest, slug: str, kind: str, format_name: str) -> HttpResponseBase:
     """A download; an annotator gets their own labels alone, without the names of models."""
     stored, chosen = _dataset(slug), EXPORTS[kind]
+    if kind == KTO.kind and "threshold" in request.GET:
+        chosen = marked_replies(_threshold(request.GET["threshold"]))
     if request.user.sees_everyone:
         return whole_export(chosen, stored, format_name, workers=request.user.is_manager)
     if format_name in PACKED or request.user.pk not in names_of(dataset=stored):

@@ -88,6 +88,10 @@ REFUSAL_TEXTS: Final = {
         "A judge was named, but people's labels were chosen. Choose the judge's verdicts, or name "
         "no judge."
     ),
+    "pairs:empty": gettext_noop(
+        "No verdict of this choice has a winner, so there is no file. Choose other verdicts, or "
+        "label comparisons first."
+    ),
     "pairs:no-judge": gettext_noop("Choose the judge whose verdicts you want."),
     "pairs:unknown-judge": gettext_noop(
         "This judge has no verdicts in this dataset. Choose another one."

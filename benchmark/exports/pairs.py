@@ -34,10 +34,12 @@ from benchmark.core.trust import BASE, PERSONAL
 from benchmark.queries.corrected import labelled_rows
 from benchmark.queries.evidence import voice_opinions
 from benchmark.queries.ranking import LeaderboardQuestion, Source, leaderboard_scope, runs_of
-from judging.core.formats.pairs import CORRECTED_ENDING, PairSource
+from judging.core.chat import finite_number
+from judging.core.formats.pairs import CORRECTED_ENDING, MARGIN, PairSource
 from judging.models import JudgeRun
 
 _DIGITS: Final = 6
+MOST_STRENGTH: Final = 2
 _COUNTED_AT_ONCE: Final = 5_000
 _COLUMNS: Final = (
     "prompt",
@@ -51,12 +53,16 @@ _COLUMNS: Final = (
     "source",
     "confidence",
     "strength",
+    "margin",
     "scenario",
     "session",
     "comparison",
     "verdict",
 )
 
+
+TRAINING_COLUMNS: Final = ("prompt", "chosen", "rejected", "margin")
+"""What trainers read: TRL's conversational layout, with the dialogue as the prompt."""
 
 MAJORITY: Final = "majority"
 """Name of the annotator in a row that several people's labels stand behind."""
@@ -71,12 +77,14 @@ class PairChoice:
         judge: name of the judge; "" for people.
         annotator: name of one annotator, or of the one that the judge stands in for; "" for all.
         each_label: a row a label instead of a row a comparison; people only.
+        training_columns: the rows have TRAINING_COLUMNS alone.
     """
 
     source: PairSource = PairSource.HUMAN
     judge: str = ""
     annotator: str = ""
     each_label: bool = False
+    training_columns: bool = False
 
     @property
     def name(self) -> str:
@@ -119,11 +127,14 @@ class _Decision(NamedTuple):
     verdict: Verdict
     confidence: float | None = None
     strength: int | None = None
+    margin: float = 1.0
 
 
 def preference_pairs(choice: PairChoice) -> Export:
     """The export of the chosen verdicts."""
-    return Export("preference_pairs", _COLUMNS, partial(_rows, choice=choice))
+    columns = TRAINING_COLUMNS if choice.training_columns else _COLUMNS
+    rows = partial(_rows, choice=choice)
+    return Export("preference_pairs", columns, rows, empty="pairs:empty")
 
 
 def count_pairs(dataset: Dataset, choice: PairChoice) -> PairCounts:
@@ -149,7 +160,7 @@ def _judges_listed(dataset: Dataset) -> str:
 
 
 def _rows(dataset: Dataset, choice: PairChoice) -> Iterator[Row]:
-    decide = _decider(dataset, choice)
+    decide, narrow = _decider(dataset, choice), choice.training_columns
     rows = Comparison.objects.select_related("response_a", "response_b", "turn__session__scenario")
     for chunk in in_order(_teaching(dataset), rows, "position", "pk"):
         decisions = decide([each.pk for each in chunk])
@@ -157,7 +168,8 @@ def _rows(dataset: Dataset, choice: PairChoice) -> Iterator[Row]:
         dialogues = dialogues_before({each.turn for each in decided})
         for each in decided:
             for decision in decisions[each.pk]:
-                yield _row(each, dialogues[each.turn_id], decision)
+                row = _row(each, dialogues[each.turn_id], decision)
+                yield {name: row[name] for name in TRAINING_COLUMNS} if narrow else row
 
 
 def _teaching(dataset: Dataset) -> QuerySet[Comparison]:
@@ -195,19 +207,26 @@ def _labels(
     comparisons: Sequence[int], names: Mapping[int, str], *, annotator: int | None = None
 ) -> dict[int, list[_Decision]]:
     """Each person's last label on each comparison, ties included, in the order of entry."""
-    last: dict[tuple[int, int], tuple[str, int | None]] = {}
+    last: dict[tuple[int, int], tuple[str, int | None, float | None]] = {}
     rows = PairwiseLabel.objects.filter(comparison__in=comparisons, repeat_index=0)
     if annotator is not None:
         rows = rows.filter(annotator=annotator)
-    for comparison, person, verdict, strength in rows.order_by("pk").values_list(
-        "comparison_id", "annotator_id", "verdict", "strength"
+    for comparison, person, verdict, strength, extra in rows.order_by("pk").values_list(
+        "comparison_id", "annotator_id", "verdict", "strength", "extra"
     ):
         last.pop((comparison, person), None)  # a later label takes its place in the order too
-        last[comparison, person] = verdict, strength
+        last[comparison, person] = verdict, strength, finite_number(extra.get(MARGIN))
     labels: dict[int, list[_Decision]] = defaultdict(list)
-    for (comparison, person), (verdict, strength) in last.items():
+    for (comparison, person), (verdict, strength, stated) in last.items():
+        margin = strength / MOST_STRENGTH if strength else 1.0
         labels[comparison].append(
-            _Decision(names[person], PairSource.HUMAN, Verdict(verdict), strength=strength)
+            _Decision(
+                names[person],
+                PairSource.HUMAN,
+                Verdict(verdict),
+                strength=strength,
+                margin=margin if stated is None else stated,
+            )
         )
     return labels
 
@@ -226,9 +245,12 @@ def _majorities(labels: Mapping[int, Sequence[_Decision]]) -> dict[int, list[_De
     for comparison, given in labels.items():
         (verdict, most), *others = Counter(each.verdict for each in given).most_common()
         has_winner = verdict is not Verdict.TIE and (not others or others[0][1] < most)
-        majorities[comparison] = (
-            [_Decision(MAJORITY, PairSource.HUMAN, verdict)] if has_winner else []
-        )
+        against = sum(each.verdict is verdict.flipped() for each in given)
+        margin = round((most - against) / len(given), _DIGITS)
+        if len(given) == 1 and given[0].annotator == MAJORITY:
+            margin = given[0].margin  # it was imported
+        majority = _Decision(MAJORITY, PairSource.HUMAN, verdict, margin=margin)
+        majorities[comparison] = [majority] if has_winner else []
     return majorities
 
 
@@ -354,11 +376,17 @@ def _row(comparison: Comparison, dialogue: list[dict[str, str]], said: _Decision
         "source": said.source.value,
         "confidence": said.confidence,
         "strength": said.strength,
+        MARGIN: said.margin if said.confidence is None else _advantage(said.confidence),
         "scenario": session.scenario.name,
         "session": session.key,
         "comparison": comparison.key,
         "verdict": said.verdict.value,
     }
+
+
+def _advantage(confidence: float) -> float:
+    """The chance of the chosen response less that of the other one."""
+    return round(2 * confidence - 1, _DIGITS)
 
 
 def _answer(response: Response) -> list[dict[str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
@@ -13,12 +15,21 @@ from judging.core.formats.pairs import CORRECTED_ENDING, PairSource
 MAJORITY = "majority"
 LABELS = "labels"
 ANNOTATOR = "annotator"
+TRAINING = "training"
 
 
 class PairsFileForm(forms.Form):
     """A choice of verdicts: `majority`, `labels`, or `judge:NAME` and so on."""
 
     verdicts = forms.ChoiceField(label=_("Verdicts"), required=False)
+    layout = forms.ChoiceField(
+        label=_("Columns"),
+        required=False,
+        choices=[
+            ("all", _("All: also who chose, models, scenario and session")),
+            (TRAINING, _("For trainers (TRL): prompt, chosen, rejected, margin")),
+        ],
+    )
 
     def __init__(self, *args: object, dataset: Dataset, **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
@@ -41,6 +52,10 @@ class PairsFileForm(forms.Form):
 
     def choice(self) -> PairChoice:
         """Returns the choice of a valid form; the majority if nothing was chosen."""
+        narrow = self.cleaned_data["layout"] == TRAINING
+        return replace(self._verdicts(), training_columns=narrow)
+
+    def _verdicts(self) -> PairChoice:
         kind, _colon, name = (self.cleaned_data["verdicts"] or MAJORITY).partition(":")
         if kind in {MAJORITY, LABELS}:
             return PairChoice(each_label=kind == LABELS)

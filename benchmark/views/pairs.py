@@ -19,7 +19,8 @@ from benchmark.forms.pairs import PairsFileForm
 
 def _form(request: SignedInRequest, dataset: Dataset) -> PairsFileForm:
     """Raises Refused if the address names verdicts that the dataset does not have."""
-    form = PairsFileForm({"verdicts": "majority", **request.GET.dict()}, dataset=dataset)
+    usual = {"verdicts": "majority", "layout": "all"}
+    form = PairsFileForm({**usual, **request.GET.dict()}, dataset=dataset)
     if not form.is_valid():
         raise Refused("benchmark:unknown-choice")
     return form
@@ -35,8 +36,8 @@ def pairs_page(request: SignedInRequest, slug: str) -> HttpResponse:
         "dataset": dataset,
         "form": form,
         "counts": count_pairs(dataset, form.choice()),
-        "query": urlencode({"verdicts": form.cleaned_data["verdicts"]}),
-        "formats": ("jsonl", "csv", "zip", *(("parquet",) if has_parquet() else ())),
+        "query": urlencode({name: form.cleaned_data[name] for name in ("verdicts", "layout")}),
+        "formats": ("jsonl", "csv", "excel", "zip", *(("parquet",) if has_parquet() else ())),
     }
     return render(request, "benchmark/preference_pairs.html", context)
 

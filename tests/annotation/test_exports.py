@@ -188,7 +188,7 @@ def test_answers_given_on_the_pages_come_back_with_all_that_was_said(tmp_path):
         again(tmp_path, text_of(SESSIONS, slug), f"{slug}-again")
         for export, format_ in product(EXPORTS.values(), ExportFormat):
             fresh, first = (text_of(export, each, format_) for each in (f"{slug}-again", slug))
-            if export.flat_columns and format_ is ExportFormat.CSV:  # items are not imported
+            if export.flat_columns and format_.is_table:  # items are not imported
                 fresh, first = without_items(fresh), without_items(first)
             assert fresh == first
     labels = rows_of(LABELS, "pairs-again")

@@ -86,6 +86,7 @@ def test_who_chose_what_and_how_surely(tmp_path):
         "source": "human",
         "confidence": None,
         "strength": None,
+        "margin": 1.0,
         "scenario": "Writing",
         "session": rows_of("study")[0]["session"],
         "comparison": rows_of("study")[0]["comparison"],
@@ -264,4 +265,45 @@ def test_the_csv_has_the_same_rows():
     lists = ("prompt", "chosen", "rejected")
     rows = [{**row, **{name: json.loads(row[name]) for name in lists}} for row in table]
     empty = [{k: "" if v is None else v for k, v in row.items()} for row in rows_of("study", BASE)]
-    assert rows == [{**row, "confidence": str(row["confidence"])} for row in empty]
+    numbers = ("confidence", "margin")
+    assert rows == [{**row, **{name: str(row[name]) for name in numbers}} for row in empty]
+
+
+def test_a_margin_says_how_far_the_chosen_response_is_ahead(tmp_path):
+    said = [("ann", "A", 2), ("bob", "A", 1), ("cem", "B", None), ("dan", "TIE", None)]
+    import_rows(
+        tmp_path,
+        *(pair(annotator=who, verdict=verdict, strength=much) for who, verdict, much in said),
+    )
+    assert [row["margin"] for row in rows_of("data")] == [1.0, 0.5, 1.0]
+    assert [row["margin"] for row in rows_of("data", PairChoice())] == [0.25]
+    assert again(tmp_path, "data", PairChoice()) == text_of("data", choice=PairChoice())
+    sure = preference_pairs(BASE)
+    assert "margin" in sure.columns
+
+
+def test_a_judge_s_margin_is_the_chance_of_one_less_that_of_the_other():
+    judged()
+    Judgment.objects.update(log_odds=1.0)
+    for row in rows_of("study", BASE):
+        assert row["margin"] == pytest.approx(2 * row["confidence"] - 1, abs=1e-6)
+
+
+def test_trainers_get_their_columns_alone_and_the_file_goes_in_again(tmp_path):
+    import_rows(tmp_path, pair(system_prompt="Be brief."))
+    choice = PairChoice(training_columns=True)
+    (row,) = rows_of("data", choice)
+    assert row == {
+        "prompt": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "p"},
+        ],
+        "chosen": [{"role": "assistant", "content": "1"}],
+        "rejected": [{"role": "assistant", "content": "2"}],
+        "margin": 1.0,
+    }
+    path = tmp_path / "trl.jsonl"
+    path.write_text(text_of("data", choice=choice), "utf-8")
+    report = import_any(path=path, dataset_slug="fresh", now=timezone.now())
+    assert report.faults == ()
+    assert Response.objects.filter(turn__session__dataset__slug="fresh").count() == 2

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from benchmark.exports import PairChoice
@@ -79,3 +81,18 @@ def test_the_file_has_the_chosen_verdicts(viewer, verdicts, choice):
 @pytest.mark.parametrize("verdicts", ["judge:nobody", "judge:", "annotator:eve", "else"])
 def test_verdicts_that_are_not_there_are_not_found(viewer, address, verdicts):
     assert viewer.get(address, {"verdicts": verdicts}).status_code == 404
+
+
+def test_the_columns_of_trainers_are_a_choice(viewer):
+    page = viewer.get(PAGE, {"layout": "training"}).content.decode()
+    assert f"{FILE}?verdicts=majority&amp;layout=training" in page
+    assert "CSV for Excel" in page
+    text = b"".join(viewer.get(FILE, {"layout": "training"}).streaming_content).decode()
+    assert list(json.loads(text.splitlines()[0])) == ["prompt", "chosen", "rejected", "margin"]
+    assert viewer.get(FILE, {"layout": "nonsense"}).status_code == 404
+
+
+def test_without_a_winner_there_is_a_sentence_and_no_file(viewer):
+    answer = viewer.get(FILE, {"verdicts": "corrected:lexical"})
+    assert answer.status_code == 409
+    assert "No verdict of this choice has a winner" in answer.content.decode()

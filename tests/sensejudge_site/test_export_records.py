@@ -6,6 +6,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.models import Dataset
 from sensejudge_site.management.commands.export_records import KINDS
 from tests.annotation.records import everything, import_rows, pair
 
@@ -26,13 +27,37 @@ def run(*options):
     return out.getvalue()
 
 
-@pytest.mark.parametrize("format_name", ["jsonl", "csv"])
-@pytest.mark.parametrize("kind", KINDS)
+FILLED = [
+    "alpaca_outputs",
+    "kto",
+    "labels",
+    "labels_wide",
+    "mtbench_answers",
+    "preference_pairs",
+    "satisfaction",
+    "sessions",
+]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - FILLED))
+def test_what_has_no_row_is_said_in_a_sentence(tmp_path, kind):
+    Dataset.objects.create(slug="empty", name="empty")
+    target = tmp_path / "out"
+    with pytest.raises(CommandError, match=r"^export:empty: ") as refused:
+        run(kind, "--dataset", "empty", "--out", target)
+    assert refused.value.returncode == 2
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("format_name", ["jsonl", "csv", "excel"])
+@pytest.mark.parametrize("kind", FILLED)
 def test_a_file_holds_what_standard_output_would(tmp_path, kind, format_name):
     target = tmp_path / "out"
     options = (kind, "--dataset", "data", "--format", format_name)
     assert run(*options, "--out", target) == ""
-    assert target.read_bytes().decode() == run(*options)
+    written = target.read_bytes().decode()
+    assert written == run(*options)
+    assert written.startswith("\ufeff") is (format_name == "excel")
     assert not list(tmp_path.glob("*.part"))
 
 
@@ -43,6 +68,7 @@ def test_all_kinds_are_there():
         "arena_battles",
         "generated_responses",
         "judgments",
+        "kto",
         "labels",
         "labels_wide",
         "memories",
@@ -79,7 +105,7 @@ def test_jsonl_is_the_default():
         ),
         (
             ["labels", "--dataset", "data", "--each-label"],
-            "--source, --judge, --annotator and --each-label are for preference_pairs",
+            "--source, --judge, --annotator, --each-label and --layout are for preference_pairs",
         ),
         (
             ["preference_pairs", "--dataset", "data", "--source", "judge"],
@@ -89,6 +115,7 @@ def test_jsonl_is_the_default():
             ["preference_pairs", "--dataset", "data", "--judge", "nobody"],
             "pairs:unknown-judge: no judge 'nobody' in this dataset; known: ",
         ),
+        (["labels", "--dataset", "data", "--threshold", "3"], "--threshold is for kto"),
         (["secrets", "--dataset", "data"], "invalid choice: 'secrets'"),
         (["labels", "--dataset", "data", "--format", "xlsx"], "invalid choice: 'xlsx'"),
     ],
@@ -100,7 +127,7 @@ def test_wrong_arguments_are_said(options, said):
     assert "secrets" in options or "xlsx" in options or caught.value.returncode == 2
 
 
-@pytest.mark.parametrize("kind", ["labels", "labels_wide", "preference_pairs", "rubrics"])
+@pytest.mark.parametrize("kind", ["labels", "labels_wide", "preference_pairs", "kto"])
 def test_a_folder_holds_every_column_of_every_row_and_a_card(tmp_path, kind):
     out = tmp_path / "new" / "pairs"
     out.parent.mkdir()

@@ -24,6 +24,8 @@ from annotation.core.refusals import gettext_noop
 from judging.core.formats.recorded import JUDGE_CHARS, VerdictRecord, recorded
 
 NAME: Final = "preference-pairs"
+MARGIN: Final = "margin"
+"""How far the chosen response is ahead, from 0 to 1; a person's label keeps it in `extra`."""
 CORRECTED_ENDING: Final = " corrected"
 """Of the name of a judge whose verdicts people's labels corrected."""
 
@@ -68,6 +70,7 @@ def parse(fields: Fields) -> SessionRecord:
     }
     if source is PairSource.HUMAN:
         said = {name: fields.data.get(name) for name in ("annotator", "strength")}
+        said["extra"] = {MARGIN: fields.data[MARGIN]} if fields.has(MARGIN) else {}
         return parse_pair(Fields({**pair, **said, "verdict": verdict.value}, fields.notes))
     session = parse_pair(Fields(pair, fields.notes))
     return recorded(session, _verdicts(fields, session, verdict))

@@ -16,6 +16,13 @@ from annotation.exports.folder import (
     write_folder,
     write_parquet,
 )
+from annotation.exports.kto import (
+    HIGHEST_THRESHOLD,
+    KTO,
+    LOWEST_THRESHOLD,
+    count_undecided,
+    marked_replies,
+)
 from annotation.models import Dataset
 from annotation.queries.datasets import dataset_of
 from benchmark.exports import EXPORTS as DECIDED
@@ -60,21 +67,27 @@ class Command(OneLineCommand):
         pairs.add_argument(
             "--each-label", action="store_true", help="a row a label, not the majority"
         )
+        pairs.add_argument(
+            "--layout",
+            choices=["all", "trl"],
+            default="all",
+            help="trl: only prompt, chosen, rejected and margin",
+        )
+        marked = parser.add_argument_group("kto")
+        marked.add_argument(
+            "--threshold",
+            type=int,
+            choices=range(LOWEST_THRESHOLD, HIGHEST_THRESHOLD + 1),
+            metavar="N",
+            help="ratings from N on are good, all others bad; default: 4 and 5 good, 1 and 2 bad",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Writes the file whole, or leaves what was there."""
         dataset = dataset_of(options["dataset"])
-        choice = _choice(options)
+        export = _export(options, dataset)
+        export.check(dataset)
         form = options["format"]
-        export = KINDS[options["kind"]]
-        if export.kind == PREFERENCE_PAIRS.kind:
-            choice.check(dataset)
-            export = preference_pairs(choice)
-        elif choice != PairChoice():
-            message = (
-                f"--source, --judge, --annotator and --each-label are for {PREFERENCE_PAIRS.kind}"
-            )
-            raise CommandError(message, returncode=INPUT_WRONG)
         out: Path | None = options["out"]
         if form in {FOLDER, PARQUET}:
             _check(export, form, out)
@@ -83,8 +96,17 @@ class Command(OneLineCommand):
                 self.stdout.write(block, ending="")
         else:
             self._write(out, export, dataset, form)
-        if export.kind == PREFERENCE_PAIRS.kind and (tied := count_pairs(dataset, choice).tied):
-            self.stderr.write(f"left out: {tied} comparisons whose majority is a tie")
+        self._say_what_is_left_out(options, dataset)
+
+    def _say_what_is_left_out(self, options: dict[str, Any], dataset: Dataset) -> None:
+        count, what = 0, ""
+        if options["kind"] == PREFERENCE_PAIRS.kind:
+            count = count_pairs(dataset, _choice(options)).tied
+            what = "comparisons whose majority is a tie"
+        elif options["kind"] == KTO.kind and options["threshold"] is None:
+            count, what = count_undecided(dataset), "ratings of 3"
+        if count:
+            self.stderr.write(f"left out: {count} {what}")
 
     def _write(self, out: Path, export: Export, dataset: Dataset, form: str) -> None:
         try:
@@ -99,6 +121,30 @@ class Command(OneLineCommand):
             raise CommandError(message, returncode=INPUT_WRONG) from error
 
 
+def _export(options: dict[str, Any], dataset: Dataset) -> Export:
+    """The export that is asked for.
+
+    Raises:
+        CommandError: an option belongs to another one.
+        Refused: the dataset has no such verdicts.
+    """
+    export, choice, threshold = KINDS[options["kind"]], _choice(options), options["threshold"]
+    message = ""
+    if choice != PairChoice() and export.kind != PREFERENCE_PAIRS.kind:
+        message = (
+            "--source, --judge, --annotator, --each-label and --layout are for "
+            f"{PREFERENCE_PAIRS.kind}"
+        )
+    elif threshold is not None and export.kind != KTO.kind:
+        message = f"--threshold is for {KTO.kind}"
+    if message:
+        raise CommandError(message, returncode=INPUT_WRONG)
+    if export.kind == PREFERENCE_PAIRS.kind:
+        choice.check(dataset)
+        return preference_pairs(choice)
+    return marked_replies(threshold) if export.kind == KTO.kind else export
+
+
 def _choice(options: dict[str, Any]) -> PairChoice:
     source = options["source"] or (PairSource.JUDGE if options["judge"] else PairSource.HUMAN)
     return PairChoice(
@@ -106,6 +152,7 @@ def _choice(options: dict[str, Any]) -> PairChoice:
         judge=options["judge"],
         annotator=options["annotator"],
         each_label=options["each_label"],
+        training_columns=options["layout"] == "trl",
     )
 
 

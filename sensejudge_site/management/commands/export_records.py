@@ -78,8 +78,7 @@ class Command(OneLineCommand):
             "--threshold",
             type=int,
             choices=range(LOWEST_THRESHOLD, HIGHEST_THRESHOLD + 1),
-            metavar="N",
-            help="ratings from N on are good, all others bad; default: 4 and 5 good, 1 and 2 bad",
+            help="ratings from it on are good, all others bad; default: 4 and 5 good, 1 and 2 bad",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:

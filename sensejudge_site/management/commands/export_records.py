@@ -76,8 +76,7 @@ class Command(OneLineCommand):
         marked = parser.add_argument_group("kto")
         marked.add_argument(
             "--threshold",
-            type=int,
-            choices=range(LOWEST_THRESHOLD, HIGHEST_THRESHOLD + 1),
+            choices=[str(each) for each in range(LOWEST_THRESHOLD, HIGHEST_THRESHOLD + 1)],
             help="ratings from it on are good, all others bad; default: 4 and 5 good, 1 and 2 bad",
         )
 
@@ -141,7 +140,9 @@ def _export(options: dict[str, Any], dataset: Dataset) -> Export:
     if export.kind == PREFERENCE_PAIRS.kind:
         choice.check(dataset)
         return preference_pairs(choice)
-    return marked_replies(threshold) if export.kind == KTO.kind else export
+    if export.kind == KTO.kind:
+        return marked_replies(None if threshold is None else int(threshold))
+    return export
 
 
 def _choice(options: dict[str, Any]) -> PairChoice:

@@ -90,7 +90,8 @@ def _of_file(
         found = _list_of(path, lists, known)
         if found is not None:
             under, chosen = found
-            return chosen, read_list(path, under)
+            read = partial(read_list, path, under)
+            return chosen, chosen.prepare(read) if chosen.prepare else read()
         looked_at = [*first, *chain.from_iterable(lists.values())]
     chosen = named or chosen or _unrecognised(path, looked_at, formats)
     if named is None and chosen.finer is not None:

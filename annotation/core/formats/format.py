@@ -13,6 +13,9 @@ from annotation.core.formats.fields import Parse
 from annotation.core.formats.reading import RawRow, read_rows
 from annotation.core.formats.records import Row
 
+ReadRows = Callable[[], Iterator[RawRow]]
+"""Reads all rows of a file from the first one on."""
+
 
 def _as_it_is(row: object) -> object:
     return row
@@ -38,10 +41,11 @@ class Format:
     Of a row, `looks_like` says whether it is of this format and of no other; `needs` are the fields
     that it looks for, by which the nearest format of another row is found. `as_object` wraps rows
     that are bare lists. A format that is no JSON is told by its first line (`knows_text`) and has
-    its own `read_file`. `checked` finds the faults that a file has only as a whole. Where several
-    formats have the same rows, the one that knows them names the one that the whole file has
-    (`finer`). `source_of` says what was assumed of a file, such as its encoding. A fallback knows
-    almost any text, and is asked last.
+    its own `read_file`. What a row means may show in all rows of a file: `prepare` reads these, as
+    often as it asks for them, and gives each row with that. `checked` finds the faults that a file
+    has only as a whole. Where several formats have the same rows, the one that knows them names the
+    one that the whole file has (`finer`). `source_of` says what was assumed of a file, such as its
+    encoding. A fallback knows almost any text, and is asked last.
     """
 
     name: str
@@ -54,6 +58,7 @@ class Format:
     read_directory: Callable[[Path], Iterator[RawRow]] | None = None
     knows_text: Callable[[str], bool] = _never
     read_file: Callable[[Path], Iterator[RawRow]] = read_rows
+    prepare: Callable[[ReadRows], Iterator[RawRow]] | None = None
     checked: Callable[[Path, Iterator[Row]], Iterator[Row]] = _every_row
     finer: Callable[[Path], str] | None = None
     source_of: Callable[[Path], Mapping[str, str]] = _nothing

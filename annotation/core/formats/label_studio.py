@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.formats.compared import comparison_key, name_of, ranked_comparisons
 from annotation.core.formats.fields import MODEL_CHARS, Fields, Notes
-from annotation.core.formats.format import Format
+from annotation.core.formats.format import Format, ReadRows
 from annotation.core.formats.printed import read_printed
 from annotation.core.formats.published import headers_of, named_rows
 from annotation.core.formats.questions import (
@@ -134,10 +135,14 @@ def read_file(path: Path) -> Iterator[RawRow]:
     with open_text(path) as stream:
         is_json = stream.readline().lstrip().startswith(("{", "["))
     if not is_json:
-        yield from named_rows(path)
-        return
-    people = _people(path)
-    for raw in read_rows(path):
+        return named_rows(path)
+    return prepare(partial(read_rows, path))
+
+
+def prepare(read: ReadRows) -> Iterator[RawRow]:
+    """The rows of a file, people by their address if it is anywhere in the file."""
+    people = _people(read())
+    for raw in read():
         if isinstance(raw.value, Mapping) and isinstance(raw.value.get("annotations"), list):
             annotations = [_named(each, people) for each in raw.value["annotations"]]
             yield replace(raw, value={**raw.value, "annotations": annotations})
@@ -145,10 +150,10 @@ def read_file(path: Path) -> Iterator[RawRow]:
             yield raw
 
 
-def _people(path: Path) -> dict[object, Mapping[str, object]]:
+def _people(rows: Iterator[RawRow]) -> dict[object, Mapping[str, object]]:
     """Whoever an annotation describes, by number."""
     people = {}
-    for raw in read_rows(path):
+    for raw in rows:
         told = raw.value.get("annotations") if isinstance(raw.value, Mapping) else None
         for each in told if isinstance(told, list) else ():
             person = each.get("completed_by") if isinstance(each, Mapping) else None
@@ -398,5 +403,6 @@ FORMATS: Final = (
         parse=parse,
         knows_text=knows_text,
         read_file=read_file,
+        prepare=prepare,
     ),
 )

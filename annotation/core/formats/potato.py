@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from annotation.core.choices import Order, Verdict
 from annotation.core.formats.fields import KEY_CHARS, Fields, number_of
-from annotation.core.formats.format import Format
+from annotation.core.formats.format import Format, ReadRows
 from annotation.core.formats.published import headers_of, named_rows
 from annotation.core.formats.questions import (
     SEVERAL_VERDICTS,
@@ -93,32 +94,37 @@ def parse_data(fields: Fields) -> SessionRecord:
 
 
 def read_labels(path: Path) -> Iterator[RawRow]:
-    """What an annotator said of an instance, each with the schemas that can give the verdict.
+    """The prepared rows of a file, a table or JSON.
 
     Raises:
         Refused: Nothing can be read, or not as text.
     """
+    with open_text(path) as stream:
+        is_json = stream.readline().lstrip().startswith(("{", "["))
+    return prepare(partial(read_rows if is_json else named_rows, path))
+
+
+def prepare(read: ReadRows) -> Iterator[RawRow]:
+    """What an annotator said of an instance, each with the schemas that can give the verdict."""
     seen: dict[str, bool] = {}
-    for raw in _said(path):
+    for raw in _said(read()):
         for name, answer in _answers(raw.value).items():
             seen[name] = seen.get(name, True) and _verdict(answer) is not None
     names = [name for name, can in seen.items() if can]
-    for raw in _said(path):
+    for raw in _said(read()):
         if isinstance(raw.value, Mapping):
             yield replace(raw, value={"row": raw.value, "verdicts": names})
         else:
             yield raw
 
 
-def _said(path: Path) -> Iterator[RawRow]:
+def _said(rows: Iterator[RawRow]) -> Iterator[RawRow]:
     """The rows of a file, in the layout of its JSONL."""
-    with open_text(path) as stream:
-        is_json = stream.readline().lstrip().startswith(("{", "["))
-    for raw in read_rows(path) if is_json else named_rows(path):
+    for raw in rows:
         row = raw.value
         if not isinstance(row, Mapping):
             yield raw
-        elif not is_json:
+        elif "labels" not in row and _STATE not in row:
             yield replace(raw, value=_of_cells(row))
         elif isinstance(row.get(_STATE), Mapping):
             for key, labels in row[_STATE].items():
@@ -227,5 +233,6 @@ FORMATS: Final = (
         parse=parse_labels,
         knows_text=knows_labels,
         read_file=read_labels,
+        prepare=prepare,
     ),
 )

@@ -13,13 +13,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from annotation.core.choices import SATISFIED_FROM, Order, Reason, Verdict
 from annotation.core.formats.compared import comparison_key, name_of, ranked_comparisons
 from annotation.core.formats.fields import Fields
-from annotation.core.formats.format import Format
+from annotation.core.formats.format import Format, ReadRows
 from annotation.core.formats.questions import (
     SEVERAL_VERDICTS,
     OtherAnswers,
@@ -67,17 +68,22 @@ def looks_like(row: object) -> bool:
 
 
 def read_file(path: Path) -> Iterator[RawRow]:
-    """The records, nested, each with the questions that give verdicts and ratings in this file.
+    """The prepared records of a file.
 
     Raises:
         Refused: The file cannot be read.
     """
+    return prepare(partial(read_rows, path))
+
+
+def prepare(read: ReadRows) -> Iterator[RawRow]:
+    """The records, nested, each with the questions that give verdicts and ratings in this file."""
     seen = _Seen()
-    for raw in read_rows(path):
+    for raw in read():
         if isinstance(raw.value, Mapping):
             seen.add(_nested(raw.value))
     plan = {"verdicts": seen.verdicts, "ratings": seen.ratings}
-    for raw in read_rows(path):
+    for raw in read():
         if isinstance(raw.value, Mapping):
             yield replace(raw, value={"record": _nested(raw.value), **plan})
         else:
@@ -383,5 +389,6 @@ FORMATS: Final = (
         looks_like=looks_like,
         parse=parse,
         read_file=read_file,
+        prepare=prepare,
     ),
 )

@@ -15,6 +15,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,7 @@ from annotation.core.formats.chat import (
     without_system,
 )
 from annotation.core.formats.fields import KEY_CHARS, SCENARIO_CHARS, Fields
-from annotation.core.formats.format import Format
+from annotation.core.formats.format import Format, ReadRows
 from annotation.core.formats.headers import guess
 from annotation.core.formats.reading import RawRow, read_rows
 from annotation.core.formats.records import (
@@ -148,15 +149,20 @@ def _values_of(row: object) -> Iterator[tuple[str, object, bool]]:
 
 
 def read_file(path: Path) -> Iterator[RawRow]:
-    """The rows of a file, each with the scales of all its keys.
+    """The prepared rows of a file.
 
     Raises:
         Refused: The file cannot be read.
     """
+    return prepare(partial(read_rows, path))
+
+
+def prepare(read: ReadRows) -> Iterator[RawRow]:
+    """The rows of a file, each with the scales of all its keys."""
     scales = _Scales()
-    for raw in read_rows(path):
+    for raw in read():
         scales.add(raw.value)
-    for raw in read_rows(path):
+    for raw in read():
         if isinstance(raw.value, Mapping):
             told = {"scales": scales.as_dict(), "ratings": scales.ratings}
             yield replace(raw, value={"row": raw.value, **told})
@@ -362,6 +368,7 @@ FORMATS: Final = (
         looks_like=looks_like_langsmith,
         parse=parse_langsmith,
         read_file=read_file,
+        prepare=prepare,
     ),
     Format(
         name=LANGFUSE,
@@ -370,5 +377,6 @@ FORMATS: Final = (
         looks_like=looks_like_langfuse,
         parse=parse_langfuse,
         read_file=read_file,
+        prepare=prepare,
     ),
 )

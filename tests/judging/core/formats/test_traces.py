@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from annotation.core.choices import Reason
+from annotation.core.formats.detect import open_records
+from judging.core.formats.detect import ALL_FORMATS
 from judging.core.formats.traces import (
     looks_like_langfuse,
     looks_like_langsmith,
@@ -181,4 +183,15 @@ def test_rows_are_told_apart(tmp_path):
     assert read(tmp_path, 7, run("x")) == [
         7,
         {"row": run("x"), "scales": {}, "ratings": []},
+    ]
+
+
+def test_rows_under_a_name_are_prepared_too(tmp_path):
+    path = tmp_path / "page.json"
+    path.write_text(json.dumps({"data": [trace(score("rating", 4)), trace(id="t2")], "meta": {}}))
+    chosen, rows = open_records(path, formats=ALL_FORMATS)
+    assert chosen.name == "langfuse"
+    assert [(row.faults, ratings(row.record)) for row in rows] == [
+        ((), [("u7", 4, None)]),
+        ((), []),
     ]

@@ -73,3 +73,18 @@ def test_rows_that_stand_twice_refuse_no_file(tmp_path):
         path.write_text("\n".join(map(json.dumps, rows)))
         report = take(path, slug)
         assert report.created == len(rows) - 1
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_results_file_of_promptfoo_has_its_rows_inside(tmp_path, indent):
+    rows = [json.loads(each) for each in (FOLDER / "promptfoo.jsonl").read_text().splitlines()]
+    prompts = [{"raw": "Translate", "label": "Translate", "provider": "small", "metrics": {}}]
+    results = {"version": 3, "timestamp": "2026-01-31T12:00:00Z", "results": rows}
+    results |= {"prompts": prompts, "stats": {"successes": 1}}
+    config = {"prompts": ["Translate"], "tests": [{"vars": {"text": "good day"}}]}
+    path = tmp_path / "results.json"
+    path.write_text(
+        json.dumps({"evalId": "e1", "results": results, "config": config}, indent=indent)
+    )
+    report = take(path, "data")
+    assert (report.format, report.created) == ("promptfoo", len(rows))

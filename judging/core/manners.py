@@ -235,7 +235,16 @@ def _temperature(words: str, sent: Mapping[str, Any]) -> dict[str, Any]:
     return {"warm": True} if is_cold and _any(words, _ABOVE_ZERO) else {"temperature": False}
 
 
-_FEWER: Final = (*_TOO_LARGE, "between", "greater than", "more than", "up to", "limit", "must be")
+_FEWER: Final = (
+    *_TOO_LARGE,
+    "between",
+    "greater than",
+    "more than",
+    "up to",
+    "limit",
+    "must ",
+    "[0",
+)
 
 
 def _alternatives(words: str, sent: Mapping[str, Any], numbers: Sequence[int]) -> dict[str, Any]:
@@ -246,6 +255,8 @@ def _alternatives(words: str, sent: Mapping[str, Any], numbers: Sequence[int]) -
     asked = sent.get("top_logprobs", 0)
     if not _any(words, _FEWER) or asked <= 1:
         return {"logprobs": False}
+    if f"{asked})" in words:  # a range that ends before it, as [1, 20)
+        return {"most_alternatives": asked - 1}
     usual = min(_USUAL_ALTERNATIVES, asked - 1)
     fewer = max((one for one in numbers if 0 < one < asked), default=usual)
     return {"most_alternatives": fewer}
@@ -292,6 +303,7 @@ _SYSTEM: Final = (
     "unknown role",
     "invalid role",
     "unsupported role",
+    "'user' or 'assistant'",
     "不支持system",
     "不支持 system",
     "system角色",

@@ -71,6 +71,7 @@ _PERMANENT: Final = {
     403: LlmCode.FORBIDDEN,
     404: LlmCode.UNKNOWN_MODEL,
     405: LlmCode.NO_API,
+    451: LlmCode.CONTENT_FILTER,
 }
 _GATEWAY: Final = frozenset({502, 503, *range(520, 528)})
 """What a proxy answers whose server is not there; a server that chokes on a prompt says 500."""

@@ -68,6 +68,10 @@ def error(message, **more):
         (400, error("no", code="1261"), CONTEXT),
         (400, error("`inputs` tokens + `max_new_tokens` must be <= 4097"), CONTEXT),
         (413, error("Payload"), ""),
+        (400, error("inputs must have less than 4096 tokens. Given: 5000"), CONTEXT),
+        (400, error("the prompt tokens exceed the maximum allowed"), CONTEXT),
+        (403, error("Your API key has been disabled"), KEY),
+        (400, error("Content violates usage guidelines"), FILTER),
         (500, error("input is too long"), CONTEXT),
         (400, error("Could not finish: max_tokens or model output limit was reached"), "llm:cut"),
         # OpenRouter, DeepSeek, Mistral, FastAPI, Gemini, one-api, Azure

@@ -54,6 +54,8 @@ STREAM = {"streams": True}
         ("top_logprobs: Expected a value <= 5, but got 20 instead.", {"most_alternatives": 5}),
         ("Requested logprobs of 20, greater than max allowed: 8", {"most_alternatives": 8}),
         ("top_logprobs is out of range", {"most_alternatives": 5}),
+        ("top_logprobs must in [0,5]", {"most_alternatives": 5}),
+        ("Logprobs must be in the range [1, 20)", {"most_alternatives": 19}),
         ("You are not allowed to request logprobs from this model", {"logprobs": False}),
         ("Log probabilities are not available", {"logprobs": False}),
         # DashScope, Fireworks
@@ -67,6 +69,7 @@ STREAM = {"streams": True}
         ("Invalid schema for response_format 'memory'", NO_SCHEMA),
         # Templates, Gemma at Google, o1, LiteLLM, Chinese gateways
         ("System role not supported", NO_SYSTEM),
+        ("Input should be 'user' or 'assistant': messages.0.role", NO_SYSTEM),
         ("Developer instruction is not enabled for models/gemma-3", NO_SYSTEM),
         ("'messages[0].role' does not support 'system' with this model", NO_SYSTEM),
         ("Conversation roles must alternate user/assistant/user/...", NO_SYSTEM),

@@ -19,6 +19,7 @@ from judging.llm.errors import ENDPOINT_WIDE, PASSING, LlmCode, LlmError, Refusa
         (413, "llm:bad-request", True),
         (422, "llm:bad-request", True),
         (425, "llm:unavailable", False),
+        (451, "llm:content-filter", True),
         (429, "llm:rate-limited", False),
         (500, "llm:unavailable", False),
         (501, "llm:bad-request", True),

@@ -94,6 +94,7 @@ def test_judge_counts_what_it_judged():
         "second_tries": 0,
         "cost": None,
         "errors": {},
+        "said": {},
         "runs": [JudgeRun.objects.get(kind="TEST").pk],
     }
     assert set(rows.values_list("comparison", flat=True)) < set(

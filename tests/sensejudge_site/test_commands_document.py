@@ -242,11 +242,18 @@ def evaluate_satisfaction(_folder):
 def import_records(folder):
     good = write(folder / "good.jsonl", [pair()])
     bad = write(folder / "bad.jsonl", [pair(verdict="C")])
+    mixed = write(folder / "mixed.jsonl", [pair(), pair(verdict="C")])
     refused = partial(pytest.raises, CommandError)
     return [
         run("import_records", good, "--dataset", "data"),
+        run("import_records", mixed, "--dataset", "mixed", "--skip-errors"),
         run("import_records", bad, "--dataset", "data", ends=refused),
     ]
+
+
+def inspect_file(folder):
+    rows = [pair(gold="A"), pair(verdict="C")]
+    return [run("inspect_file", write(folder / "rows.jsonl", rows))]
 
 
 def injection_check(_folder):
@@ -386,6 +393,7 @@ PRINTED = {
             evaluate_satisfaction,
             generate,
             import_records,
+            inspect_file,
             injection_check,
             judge,
             leaderboard,

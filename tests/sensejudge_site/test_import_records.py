@@ -76,6 +76,10 @@ def test_as_json_it_prints_one_object_and_nothing_else(file):
         "kept": {},
         "skipped": {},
         "source": {},
+        "fault_groups": [],
+        "rows_left_out": 0,
+        "left_out_count": 0,
+        "left_out": [],
     }
 
 
@@ -106,12 +110,74 @@ def test_faults_as_json(tmp_path):
     ]
 
 
-def test_many_faults_are_cut_for_readers(tmp_path):
-    path = write(tmp_path / "f", [pair(verdict="C", prompt=f"p{place}") for place in range(230)])
+def test_errors_of_one_kind_are_one_line(tmp_path):
+    rows = [pair(verdict="CD"[place % 2], prompt=f"p{place}") for place in range(230)]
+    path = write(tmp_path / "f", [*rows, pair(annotator="")])
     _error, out = refused(path)
-    assert "... and 210 more errors (--json lists 200)" in out
+    reason = "Expected one of A, B, TIE"
+    assert f'230 x verdict: {reason}: "C", "D" (lines 1, 2, 3, 4, 5, ...)\n' in out
+    assert out.splitlines()[-1] == 'line 231, annotator: Must not be empty: ""'
     _error, out = refused(path, "--json")
-    assert (json.loads(out)["fault_count"], len(json.loads(out)["faults"])) == (230, 200)
+    report = json.loads(out)
+    assert (report["fault_count"], len(report["faults"])) == (231, 200)
+    assert report["fault_groups"][0] == {
+        "field": "verdict",
+        "reason": reason,
+        "count": 230,
+        "lines": [1, 2, 3, 4, 5],
+        "values": ["C", "D"],
+    }
+
+
+def test_many_kinds_of_errors_are_cut_for_readers(tmp_path):
+    path = write(tmp_path / "f", [pair(**{f"more{place}": 1}) for place in range(30)])
+    _error, out = refused(path)
+    assert "... and 10 more errors (--json lists 200)" in out
+
+
+def test_rows_with_errors_are_left_out_where_that_is_asked_for(tmp_path):
+    rows = [pair(prompt=f"p{place}") for place in range(2000)]
+    rows[10]["verdict"], rows[20]["annotator"] = "C", ""
+    rows[30] |= {"session": "k"}
+    rows[40] |= {"session": "k", "scenario": "other"}
+    path = write(tmp_path / "f", rows)
+    error, out = refused(path)
+    assert error.startswith("nothing was imported: 3 errors")
+    assert not Dataset.objects.exists()
+    out, _err = run(path, "--skip-errors")
+    lines = out.splitlines()
+    assert lines[0].startswith("data: 1,997 rows as sensejudge, 1,997 new")
+    assert lines[2] == "left out because of errors: 3 rows"
+    assert [line.partition(":")[0] for line in lines[3:]] == [
+        "line 11, verdict",
+        "line 21, annotator",
+        "line 41, scenario",
+    ]
+    assert PairwiseLabel.objects.count() == 1997
+    out, _err = run(path, "--skip-errors", "--json")
+    report = json.loads(out)
+    assert [report[name] for name in ("unchanged", "rows_left_out", "left_out_count")] == [
+        1997,
+        3,
+        3,
+    ]
+    assert [each["line"] for each in report["left_out"]] == [11, 21, 41]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps([pair(), pair(prompt="q")])[:-20],
+        'prompt,text_a,text_b\np,x,y\n"q,x,y\nr,x,y\n',
+        "prompt,text_a,verdict\np,x,A\n",
+        json.dumps(pair(verdict="C")),
+    ],
+)
+def test_a_file_that_is_at_fault_as_a_whole_is_refused_all_the_same(tmp_path, content):
+    path = tmp_path / "f"
+    path.write_text(content, "utf-8")
+    refused(path, "--skip-errors")
+    assert not Dataset.objects.exists()
 
 
 def test_only_the_users_of_a_list(tmp_path):

@@ -28,6 +28,9 @@ _MOST_COLUMNS: Final = 1000
 _TOO_WIDE: Final = gettext_noop("%(found)d cells in a row; at most %(most)d are read")
 _OTHER_WIDTH: Final = gettext_noop("%(found)d cells for %(columns)d columns")
 
+_END_OF_DATA: Final = "unexpected end of data"
+"""What the csv module says of a quote that is not closed: it swallowed all rows behind it."""
+
 Cells = list[str]
 
 
@@ -158,10 +161,14 @@ def _text_rows(path: Path) -> Iterator[tuple[int, Cells | Fault]]:
                 return
             except csv.Error as error:
                 if lines.taken > MAX_ROW_CHARS:
-                    yield line, Fault(line, "", gettext_noop("Row too long to read"))
+                    yield (
+                        line,
+                        Fault(line, "", gettext_noop("Row too long to read"), ends_file=True),
+                    )
                     return
                 reason = gettext_noop("Not CSV: %(error)s")
-                yield line, Fault(line, "", reason, "", {"error": str(error)})
+                parts, is_end = {"error": str(error)}, str(error) == _END_OF_DATA
+                yield line, Fault(line, "", reason, "", parts, ends_file=is_end)
                 continue
             yield line, cells
 

@@ -148,10 +148,15 @@ def read_rows(path: Path) -> Iterator[RawRow]:
             reason = gettext_noop(
                 "The file unpacks to more than %(most)d times its size; the rest was not read"
             )
-            yield RawRow(line + 1, fault=Fault(line + 1, "", reason, parts={"most": MAX_RATIO}))
+            yield RawRow(
+                line + 1,
+                fault=Fault(line + 1, "", reason, parts={"most": MAX_RATIO}, ends_file=True),
+            )
         except _BROKEN as error:
             reason = gettext_noop("The file ends early or is damaged here; the rest was not read")
-            yield RawRow(line + 1, fault=Fault(line + 1, "", reason, shown(str(error))))
+            yield RawRow(
+                line + 1, fault=Fault(line + 1, "", reason, shown(str(error)), ends_file=True)
+            )
 
 
 def _rows(stream: TextIO, window: str) -> Iterator[RawRow]:
@@ -169,10 +174,15 @@ def read_document(path: Path, line: int) -> RawRow:
             text = stream.read(MAX_ROW_CHARS + 1)
     except (Refused, *_BROKEN) as error:
         return RawRow(
-            line, fault=Fault(line, "", gettext_noop("Cannot be read"), shown(str(error)))
+            line,
+            fault=Fault(
+                line, "", gettext_noop("Cannot be read"), shown(str(error)), ends_file=True
+            ),
         )
     if len(text) > MAX_ROW_CHARS:
-        return RawRow(line, fault=Fault(line, "", gettext_noop("Row too long to read")))
+        return RawRow(
+            line, fault=Fault(line, "", gettext_noop("Row too long to read"), ends_file=True)
+        )
     return decoded(line, text)
 
 
@@ -211,7 +221,10 @@ def _lines(stream: TextIO, window: str) -> Iterator[RawRow]:
     blank = 0
     for number, text in enumerate(_split_lines(stream, window), start=1):
         if len(text) > MAX_ROW_CHARS:
-            yield RawRow(number, fault=Fault(number, "", gettext_noop("Row too long to read")))
+            yield RawRow(
+                number,
+                fault=Fault(number, "", gettext_noop("Row too long to read"), ends_file=True),
+            )
             return
         if text.strip():
             blank = 0
@@ -219,7 +232,7 @@ def _lines(stream: TextIO, window: str) -> Iterator[RawRow]:
             continue
         blank += len(text) + 1
         if blank > MAX_BLANK_CHARS:
-            yield RawRow(number, fault=Fault(number, "", _TOO_BLANK, ""))
+            yield RawRow(number, fault=Fault(number, "", _TOO_BLANK, "", ends_file=True))
             return
 
 
@@ -384,7 +397,9 @@ def _printed(window: JsonWindow) -> Iterator[RawRow]:
                 "The file ends inside this row, or the row is too deeply nested or too long to "
                 "read, or no JSON; the rest was not read"
             )
-            yield RawRow(line, fault=Fault(line, "", reason, shown(window.text[window.at :])))
+            yield RawRow(
+                line, fault=Fault(line, "", reason, shown(window.text[window.at :]), ends_file=True)
+            )
             return
         yield row
 
@@ -394,7 +409,9 @@ def _array_items(window: JsonWindow) -> Iterator[RawRow]:
     number = yield from items(window)
     if number and window.next_sign():
         reason = gettext_noop("Text after the end of the array")
-        yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
+        yield RawRow(
+            number, fault=Fault(number, "", reason, shown(window.text[window.at :]), ends_file=True)
+        )
 
 
 def items(window: JsonWindow) -> Generator[RawRow, None, int]:
@@ -421,7 +438,10 @@ def items(window: JsonWindow) -> Generator[RawRow, None, int]:
                 "The file ends inside this item, or the item is too deeply nested or too long to "
                 "read"
             )
-            yield RawRow(number, fault=Fault(number, "", reason, shown(window.text[window.at :])))
+            yield RawRow(
+                number,
+                fault=Fault(number, "", reason, shown(window.text[window.at :]), ends_file=True),
+            )
             return 0
         yield row
         sign = window.next_sign()
@@ -429,7 +449,7 @@ def items(window: JsonWindow) -> Generator[RawRow, None, int]:
     if sign == "]":
         return number
     reason = gettext_noop("Expected a comma or the end of the array; the rest was not read")
-    yield RawRow(number, fault=Fault(number, "", reason, shown(sign)))
+    yield RawRow(number, fault=Fault(number, "", reason, shown(sign), ends_file=True))
     return 0
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,7 +29,8 @@ class Fault:
     `line` counts from 1: the line of a JSONL file, the place of the item in a JSON array, the place
     of the file in a directory; 0 speaks of the file as a whole. `field` is a path such as
     `history[3].satisfaction`, "" for the whole row. `text` is the reason as translators know it,
-    with a placeholder for each of `parts`.
+    with a placeholder for each of `parts`. Nothing is read behind one that `ends_file`, so that the
+    file as a whole is at fault.
     """
 
     line: int
@@ -36,11 +38,17 @@ class Fault:
     text: str
     value: str | int | float | bool | None = None
     parts: Mapping[str, object] | None = None
+    ends_file: bool = False
 
     @property
     def reason(self) -> str:
         """What is wrong, in English."""
         return self.text % self.parts if self.parts else self.text
+
+    @property
+    def is_of_row(self) -> bool:
+        """Whether the file can be read without the row that is at fault."""
+        return self.line > 0 and not self.ends_file
 
     def as_dict(self) -> dict[str, object]:
         """The fields that scripts read."""
@@ -61,17 +69,66 @@ def shown(value: object) -> str | int | float | bool | None:
     return text if len(text) <= _VALUE_CHARS else text[:_VALUE_CHARS] + "…"
 
 
+@dataclass(slots=True)
+class FaultGroup:
+    """Faults of one kind: the same reason at the same field, whatever its place in a list."""
+
+    first: Fault
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+    values: list[object] = field(default_factory=list)
+
+    @property
+    def field(self) -> str:
+        """The field, without places of lists."""
+        return _PLACE.sub("[]", self.first.field)
+
+    def add(self, fault: Fault) -> None:
+        """Count a fault, and keep its line and value if they are among the first."""
+        self.count += 1
+        if fault.line not in self.lines[-1:] and len(self.lines) < _LINES_OF_GROUP:
+            self.lines.append(fault.line)
+        if fault.value not in self.values and len(self.values) < _VALUES_OF_GROUP:
+            self.values.append(fault.value)
+
+    def as_dict(self) -> dict[str, object]:
+        """The fields that scripts read."""
+        return {
+            "field": self.field,
+            "reason": self.first.reason,
+            "count": self.count,
+            "lines": self.lines,
+            "values": self.values,
+        }
+
+
+_PLACE: Final = re.compile(r"\[\d+\]")
+_LINES_OF_GROUP: Final = 5
+_VALUES_OF_GROUP: Final = 3
+
+
 class FaultLog:
-    """Counts every fault and keeps FAULTS_KEPT, so that memory stays flat."""
+    """Counts every fault and keeps FAULTS_KEPT, and as many kinds, so that memory stays flat."""
 
     def __init__(self) -> None:
         self.count = 0
         self.kept: list[Fault] = []
+        self._groups: dict[tuple[str, str], FaultGroup] = {}
+
+    @property
+    def groups(self) -> tuple[FaultGroup, ...]:
+        """The faults by kind: those of the file as a whole first, then the most frequent."""
+        return tuple(
+            sorted(self._groups.values(), key=lambda each: (each.first.is_of_row, -each.count))
+        )
 
     def extend(self, faults: Iterable[Fault]) -> None:
         """Note more faults."""
         for fault in faults:
             self.count += 1
+            kind = (_PLACE.sub("[]", fault.field), fault.text)
+            if kind in self._groups or len(self._groups) < FAULTS_KEPT:
+                self._groups.setdefault(kind, FaultGroup(fault)).add(fault)
             if fault.line == 0:
                 self.kept = [fault, *self.kept][:FAULTS_KEPT]
             elif len(self.kept) < FAULTS_KEPT:

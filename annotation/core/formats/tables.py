@@ -10,6 +10,7 @@ each, named `verdict:` and their name. What a value means is told by its word, o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -61,12 +62,13 @@ def read_file(path: Path, columns: Columns | None = None) -> Iterator[RawRow]:
     rows = table_rows(path)
     for line, cells in rows:
         if isinstance(cells, Fault):
-            yield RawRow(line, fault=cells)
+            yield RawRow(line, fault=replace(cells, ends_file=True))
             return
         header = [cell.strip() for cell in cells]
         places, faults = places_of(line, header, columns or {})
         if faults:
-            yield RawRow(line, fault=faults[0], more=tuple(faults[1:]))
+            first = replace(faults[0], ends_file=True)
+            yield RawRow(line, fault=first, more=tuple(faults[1:]))
             return
         raw = _raw_rows(rows, header, places)
         yield from as_conversations(raw) if kind_of(places) is MESSAGE_KEYS else raw

@@ -62,7 +62,9 @@ def _dialogues(stream: TextIO) -> Iterator[tuple[int, list[str]]]:
 
 def _row(name: str, number: int, start: int, lines: list[str]) -> RawRow:
     if sum(map(len, lines)) > MAX_ROW_CHARS:
-        return RawRow(start, fault=Fault(start, "", gettext_noop("Row too long to read")))
+        return RawRow(
+            start, fault=Fault(start, "", gettext_noop("Row too long to read"), ends_file=True)
+        )
     messages = [
         dict(zip(_COLUMNS, line.split("\t", len(_COLUMNS) - 1), strict=False)) for line in lines
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
@@ -17,7 +17,14 @@ from django.db import OperationalError
 from annotation.core.formats.detect import AUTO, FORMATS, open_records
 from annotation.core.formats.fields import Notes
 from annotation.core.formats.format import Format
-from annotation.core.formats.records import DatasetRecord, Fault, FaultLog, Row, SessionRecord
+from annotation.core.formats.records import (
+    DatasetRecord,
+    Fault,
+    FaultGroup,
+    FaultLog,
+    Row,
+    SessionRecord,
+)
 from annotation.core.formats.user_lists import only_of
 from annotation.core.refusals import Refused, gettext_noop
 from annotation.models import Dataset, User
@@ -36,7 +43,9 @@ class ImportReport:
     `rows` were read (those of unwanted users not counted); each either added something
     (`created`), said only what was stored (`unchanged`), or was passed over, counted by reason
     (`skipped`). With any fault nothing was written and both are 0.
-    `objects` counts what was added by kind; `faults` holds the first 200 of `fault_count`; `kept`
+    `objects` counts what was added by kind; `faults` holds the first 200 of `fault_count`, and
+    `fault_groups` all by kind. `left_out` holds the first 200 of `left_out_count` faults of the
+    `rows_left_out`, which were not imported because errors were to be passed over; `kept`
     counts the fields that no page shows, by name: they are kept in `extra`. `source` says what
     was assumed of the file: its encoding, its sheet.
     """
@@ -55,6 +64,10 @@ class ImportReport:
     kept: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     source: Mapping[str, str] = field(default_factory=dict)
+    fault_groups: tuple[FaultGroup, ...] = ()
+    rows_left_out: int = 0
+    left_out_count: int = 0
+    left_out: tuple[Fault, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """The JSON object of `import_records --json`."""
@@ -73,6 +86,10 @@ class ImportReport:
             "kept": self.kept,
             "skipped": self.skipped,
             "source": dict(self.source),
+            "fault_groups": [group.as_dict() for group in self.fault_groups],
+            "rows_left_out": self.rows_left_out,
+            "left_out_count": self.left_out_count,
+            "left_out": [fault.as_dict() for fault in self.left_out],
         }
 
 
@@ -110,7 +127,7 @@ def _quietly(_rows: int) -> None:
     """No progress is asked for."""
 
 
-def import_records(
+def import_records(  # noqa: PLR0913 - what a person says of an import
     *,
     path: Path,
     dataset_slug: str,
@@ -118,6 +135,7 @@ def import_records(
     format_name: str = AUTO,
     only_users: frozenset[str] | None = None,
     dry_run: bool = False,
+    skip_errors: bool = False,
     actor: User | None = None,
     progress: Progress = _quietly,
     formats: Mapping[str, Format] = FORMATS,
@@ -136,6 +154,8 @@ def import_records(
         format_name: One of `formats`, or `auto`.
         only_users: Import only these users' sessions and labels.
         dry_run: Only report.
+        skip_errors: Leave out rows with errors, and report them. The file is read again without
+            them, as they may have been merged in part; a fault of the file as a whole refuses it.
         actor: Who imports, for the audit log.
         progress: Called with the number of rows read so far, after each batch.
         formats: Those that are known.
@@ -154,6 +174,7 @@ def import_records(
             format_name=format_name,
             only_users=only_users,
             dry_run=dry_run,
+            skip_errors=skip_errors,
             actor=actor,
             progress=progress,
             formats=formats,
@@ -165,7 +186,7 @@ def import_records(
         raise
 
 
-def _import(
+def _import(  # noqa: PLR0913
     path: Path,
     dataset_slug: str,
     *,
@@ -173,12 +194,16 @@ def _import(
     format_name: str,
     only_users: frozenset[str] | None,
     dry_run: bool,
+    skip_errors: bool,
     actor: User | None,
     progress: Progress,
     formats: Mapping[str, Format],
     beside: Callable[[], Beside] | None,
 ) -> ImportReport:
-    for attempt in range(1, _ATTEMPTS + 1):
+    attempt = 0
+    left_out = _LeftOut()
+    while True:
+        attempt += 1
         with Staging() as staging:
             chosen, rows = open_records(path, format_name, formats)
             target = ImportTarget.of(dataset_slug)
@@ -188,12 +213,16 @@ def _import(
                 now=now,
                 only_users=only_users,
                 beside=None if beside is None else beside(),
+                left_out=left_out,
             )
             for batch in _batches(rows):
                 job.take(batch)
                 progress(job.read)
             source = {} if path.is_dir() else chosen.source_of(path)
             report = job.report(format_name=chosen.name, dry_run=dry_run, source=source)
+            if report.fault_count and skip_errors and job.can_go_without(left_out):
+                attempt -= 1
+                continue
             if report.fault_count or dry_run:
                 return report
             detail = {"format": chosen.name, "rows": report.rows, **report.objects}
@@ -204,7 +233,6 @@ def _import(
                     raise
             else:
                 return report
-    raise AssertionError  # the last attempt returns or raises
 
 
 def _check_slug(slug: str) -> None:
@@ -236,6 +264,14 @@ class _Tally:
     coerced: int = 0
 
 
+class _LeftOut:
+    """The rows that an import leaves out, by line, and their faults."""
+
+    def __init__(self) -> None:
+        self.lines: set[int] = set()
+        self.faults = FaultLog()
+
+
 class _Job:
     """The running state of an import."""
 
@@ -247,8 +283,12 @@ class _Job:
         now: datetime,
         only_users: frozenset[str] | None,
         beside: Beside | None,
+        left_out: _LeftOut,
     ) -> None:
         self.read = 0
+        self._left_out = left_out
+        self._faulty: dict[int, list[Fault]] = {}
+        self._is_file_at_fault = False
         self._beside = beside
         self._target = target
         self._staging = staging
@@ -267,6 +307,8 @@ class _Job:
     def take(self, rows: list[Row]) -> None:
         """Merge and stage one batch of rows."""
         self.read += len(rows)
+        if self._left_out.lines:
+            rows = [row for row in rows if row.line not in self._left_out.lines]
         wanted = [row for row in map(self._wanted, rows) if row is not None]
         records = [row.record for row in wanted if isinstance(row.record, SessionRecord)]
         batch = load_batch(self._staging, self._dataset, {record.key for record in records})
@@ -278,7 +320,7 @@ class _Job:
             self._tally.rows += 1
             self._tally.coerced += row.coerced
             self._kept.update(row.kept)
-            self._faults.extend(row.faults)
+            self._note(row.faults)
             if row.skipped:
                 self._skipped[row.skipped] += 1
             if row.record is None:
@@ -290,7 +332,7 @@ class _Job:
                 changed = self._describe_dataset(row.record, notes)
             else:
                 self._merger.merge(batch, row.record, notes)
-            self._faults.extend(notes.faults)
+            self._note(notes.faults)
             if not notes.faults:
                 good.append((row, changed or batch.added > before))
         self._objects.update(batch.counts())
@@ -301,12 +343,30 @@ class _Job:
         self._tally.created += created
         self._tally.unchanged += len(good) - created
 
+    def _note(self, faults: Iterable[Fault]) -> None:
+        for fault in faults:
+            self._faults.extend([fault])
+            if fault.is_of_row:
+                self._faulty.setdefault(fault.line, []).append(fault)
+            else:
+                self._is_file_at_fault = True
+
+    def can_go_without(self, left_out: _LeftOut) -> bool:
+        """Whether the file may be read again without the rows at fault, which are noted then."""
+        if self._is_file_at_fault or len(self._faulty) >= self._tally.rows:
+            return False
+        new = self._faulty.keys() - left_out.lines
+        for line in sorted(new):
+            left_out.faults.extend(self._faulty[line])
+        left_out.lines |= new
+        return bool(new)
+
     def _write_beside(self, batch: Batch, rows: Sequence[Row]) -> frozenset[int]:
         """The lines that added something elsewhere; nothing is written once there is a fault."""
         if self._beside is None or self._faults.count:
             return frozenset()
         written = self._beside.write(self._dataset, batch, rows)
-        self._faults.extend(written.faults)
+        self._note(written.faults)
         self._objects.update(written.objects)
         return written.lines
 
@@ -362,6 +422,10 @@ class _Job:
             kept=dict(self._kept.most_common()),
             skipped=dict(self._skipped.most_common()),
             source=source,
+            fault_groups=self._faults.groups,
+            rows_left_out=len(self._left_out.lines),
+            left_out_count=self._left_out.faults.count,
+            left_out=tuple(self._left_out.faults.kept),
         )
 
 
@@ -376,6 +440,7 @@ class ImportFile(Protocol):
         now: datetime,
         format_name: str = AUTO,
         dry_run: bool = False,
+        skip_errors: bool = False,
         actor: User | None = None,
         formats: Mapping[str, Format],
     ) -> ImportReport:

@@ -16,7 +16,7 @@ from annotation.core.formats.detect import AUTO, format_of_text, with_columns
 from annotation.core.formats.format import Format
 from annotation.core.formats.headers import KEYS
 from annotation.core.formats.mappings import read_columns, read_values, written_columns
-from annotation.core.formats.records import Fault
+from annotation.core.formats.records import Fault, FaultGroup
 from annotation.core.formats.tables import NAME as TABLES
 from annotation.core.formats.user_lists import read_users
 from annotation.core.formats.values import VALUED
@@ -75,6 +75,11 @@ class Command(OneLineCommand):
             help="state that the dataset's imported labels are a random sample, and how it was "
             "drawn; an empty text withdraws it",
         )
+        parser.add_argument(
+            "--skip-errors",
+            action="store_true",
+            help="leave out rows with errors, list them, and import the rest",
+        )
         parser.add_argument("--dry-run", action="store_true", help="check the file, import nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -92,6 +97,7 @@ class Command(OneLineCommand):
             formats=formats,
             only_users=None if only is None else read_users(only),
             dry_run=options["dry_run"],
+            skip_errors=options["skip_errors"],
             progress=self._progress,
         )
         if options["labels_random"] is not None and not (report.fault_count or report.dry_run):
@@ -180,10 +186,27 @@ def _in_words(report: ImportReport) -> list[str]:
         lines.append(f"not in the file: {', '.join(report.missing_users)}")
     if report.dry_run:
         lines.append("dry run: nothing was imported")
-    lines += [_fault_in_words(fault) for fault in report.faults[:FAULTS_SHOWN]]
-    if report.fault_count > FAULTS_SHOWN:
-        lines.append(f"... and {report.fault_count - FAULTS_SHOWN} more errors (--json lists 200)")
+    if report.rows_left_out:
+        lines.append(f"left out because of errors: {counted(report.rows_left_out, 'row')}")
+        lines += [_fault_in_words(fault) for fault in report.left_out]
+    if report.left_out_count > len(report.left_out):
+        lines.append(f"... and {report.left_out_count - len(report.left_out)} more errors")
+    lines += [_group_in_words(group) for group in report.fault_groups[:FAULTS_SHOWN]]
+    shown = sum(group.count for group in report.fault_groups[:FAULTS_SHOWN])
+    if report.fault_count > shown:
+        lines.append(f"... and {report.fault_count - shown} more errors (--json lists 200)")
     return lines
+
+
+def _group_in_words(group: FaultGroup) -> str:
+    if group.count == 1:
+        return _fault_in_words(group.first)
+    values = ", ".join(
+        json.dumps(value, ensure_ascii=False) for value in group.values if value is not None
+    )
+    lines = ", ".join(map(str, group.lines)) + (", ..." if group.count > len(group.lines) else "")
+    said = f": {values}" if values else ""
+    return f"{group.count:,} x {group.field or 'row'}: {group.first.reason}{said} (lines {lines})"
 
 
 def _fault_in_words(fault: Fault) -> str:

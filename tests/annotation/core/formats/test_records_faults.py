@@ -30,6 +30,25 @@ def test_the_log_counts_all_faults_and_keeps_the_first():
     assert [fault.line for fault in log.kept] == list(range(1, FAULTS_KEPT + 1))
 
 
+def test_faults_of_one_kind_are_counted_together_those_of_the_file_first():
+    log = FaultLog()
+    log.extend(
+        Fault(line, f"history[{line}].score", "r", line % 4) for line in (1, 2, 2, 3, 4, 5, 6)
+    )
+    log.extend([Fault(7, "other", "r"), Fault(8, "", "ends", ends_file=True)])
+    first, scores, other = log.groups
+    assert (first.first.text, other.field) == ("ends", "other")
+    assert scores.as_dict() == {
+        "field": "history[].score",
+        "reason": "r",
+        "count": 7,
+        "lines": [1, 2, 3, 4, 5],
+        "values": [1, 2, 3],
+    }
+    log.extend(Fault(1, f"f{number}", "r") for number in range(FAULTS_KEPT))
+    assert len(log.groups) == FAULTS_KEPT
+
+
 def test_a_fault_is_told_in_four_fields():
     fault = Fault(3, "verdict", "Missing")
     assert fault.as_dict() == {"line": 3, "field": "verdict", "reason": "Missing", "value": None}

@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from annotation.core.formats.detect import AUTO
-from annotation.core.formats.inspection import Facts, inspect
+from annotation.core.inspection import Facts, inspect
 from judging.core.formats.detect import ALL_FORMATS
 from sensejudge_site.management.parsing import OneLineCommand, counted
 

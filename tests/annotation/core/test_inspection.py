@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from annotation.core.formats import inspection
-from annotation.core.formats.inspection import inspect
+from annotation.core import inspection
+from annotation.core.inspection import inspect
 from tests.annotation.core.formats.rows import write_lines
 
 PAIR = {"scenario": "s", "text_a": "x", "text_b": "y", "model_a": "m", "model_b": "n"}

@@ -38,6 +38,7 @@ _COMMA_LEFT: Final = gettext_noop("Not JSON: nothing follows the last comma; rem
 _PYTHON: Final = gettext_noop("Not JSON but Python's notation: write the rows with json.dumps")
 _PRINTED_BY_PYTHON: Final = re.compile(r"[\[{(\s]*'|.*: (?:None|True|False)[,}]")
 _NO_ITEM: Final = gettext_noop("No item follows this comma; remove the comma")
+_TOO_LONG: Final = gettext_noop("Row too long to read")
 _TOO_BLANK: Final = gettext_noop("Only blank lines follow; the rest was not read")
 _OLD_EXCEL: Final = b"\xd0\xcf\x11\xe0"
 BOMS: Final = (
@@ -180,9 +181,7 @@ def read_document(path: Path, line: int) -> RawRow:
             ),
         )
     if len(text) > MAX_ROW_CHARS:
-        return RawRow(
-            line, fault=Fault(line, "", gettext_noop("Row too long to read"), ends_file=True)
-        )
+        return RawRow(line, fault=Fault(line, "", _TOO_LONG, ends_file=True))
     return decoded(line, text)
 
 

@@ -20,7 +20,7 @@ MOST_NAMES: Final = 1000
 
 
 @dataclass(slots=True)
-class Facts:
+class FileFacts:
     """The figures of a file, by what its rows say; `whole` if all of its rows were read.
 
     `overlap` counts comparisons and responses that several annotators answered.
@@ -79,7 +79,7 @@ class Facts:
         return (text for holds, text in _MISSING if holds(self))
 
 
-_Lines = tuple[tuple[Callable[[Facts], object], str], ...]
+_Lines = tuple[tuple[Callable[[FileFacts], object], str], ...]
 _CAN: Final[_Lines] = (
     (
         lambda facts: facts.comparisons,
@@ -135,7 +135,7 @@ def inspect(
     format_name: str = AUTO,
     formats: Mapping[str, Format] = FORMATS,
     most_rows: int | None = None,
-) -> Facts:
+) -> FileFacts:
     """Read a file without storing anything; sessions are counted by their keys.
 
     Args:
@@ -148,7 +148,7 @@ def inspect(
         Refused: nothing to read is there, or its format is not known.
     """
     chosen, rows = open_records(path, format_name, formats)
-    facts = Facts(chosen.name, source={} if path.is_dir() else chosen.source_of(path))
+    facts = FileFacts(chosen.name, source={} if path.is_dir() else chosen.source_of(path))
     keys: set[int] = set()
     for row in islice(rows, most_rows):
         _count(facts, row, keys)
@@ -157,7 +157,7 @@ def inspect(
     return facts
 
 
-def _count(facts: Facts, row: Row, keys: set[int]) -> None:
+def _count(facts: FileFacts, row: Row, keys: set[int]) -> None:
     facts.rows += 1
     facts.faults.extend(row.faults)
     session = row.record
@@ -176,7 +176,7 @@ def _count(facts: Facts, row: Row, keys: set[int]) -> None:
         _count_turn(facts, turn)
 
 
-def _count_turn(facts: Facts, turn: TurnRecord) -> None:
+def _count_turn(facts: FileFacts, turn: TurnRecord) -> None:
     facts.responses += len(turn.responses)
     facts.comparisons += len(turn.comparisons)
     facts.unanswered += turn.user_message is not None and not turn.responses
@@ -190,19 +190,19 @@ def _count_turn(facts: Facts, turn: TurnRecord) -> None:
         _overlap(facts, names)
 
 
-def _count_response(facts: Facts, response: ResponseRecord) -> None:
+def _count_response(facts: FileFacts, response: ResponseRecord) -> None:
     if response.model:
         _add(facts.models, response.model)
     facts.gold += len(response.gold)
     _rate(facts, [label.details.annotator for label in response.satisfaction])
 
 
-def _rate(facts: Facts, names: list[str]) -> None:
+def _rate(facts: FileFacts, names: list[str]) -> None:
     facts.ratings += len(names)
     _overlap(facts, names)
 
 
-def _overlap(facts: Facts, names: list[str]) -> None:
+def _overlap(facts: FileFacts, names: list[str]) -> None:
     facts.overlap += len(set(names)) > 1
     for name in names:
         _add(facts.annotators, name)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from annotation.core.formats.detect import AUTO
-from annotation.core.inspection import Facts, inspect
+from annotation.core.inspection import FileFacts, inspect
 from judging.core.formats.detect import ALL_FORMATS
 from sensejudge_site.management.parsing import OneLineCommand, counted
 
@@ -46,7 +46,7 @@ class Command(OneLineCommand):
             self.stdout.write("\n".join(_in_words(facts)))
 
 
-def _in_words(facts: Facts) -> list[str]:
+def _in_words(facts: FileFacts) -> list[str]:
     """The facts for a reader, a line each."""
     lines = [f"format: {facts.format}", f"rows: {facts.rows:,}"]
     lines += [f"read as {name} ({kind})" for kind, name in facts.source.items()]

@@ -321,6 +321,7 @@ def _import_kept(
             now=timezone.now(),
             format_name=wanted["format"],
             dry_run="dry_run" in request.POST,
+            skip_errors="skip_errors" in request.POST,
             actor=request.user,
             formats=formats,
         )
@@ -379,6 +380,7 @@ def _import_table(
             now=timezone.now(),
             format_name=TABLES,
             dry_run=table.cleaned_data["dry_run"],
+            skip_errors="skip_errors" in request.POST,
             actor=request.user,
             formats=with_columns(formats, table.columns()),
         )

@@ -45,6 +45,15 @@ def lines(*rows):
     return "\n".join(json.dumps(row) for row in rows).encode()
 
 
+def test_rows_with_errors_are_left_out_where_that_is_chosen(manager):
+    content = lines(pair(), pair(prompt="q", verdict="C"))
+    assert send(manager, content).status_code == 422
+    page = send(manager, content, skip_errors="on")
+    assert page.status_code == 200
+    assert "1 row with errors was left out" in page.content.decode()
+    assert PairwiseLabel.objects.count() == 1
+
+
 @pytest.mark.parametrize("role", ["VIEWER", "ANNOTATOR"])
 def test_only_managers_import(client, role):
     client.force_login(make_user(role=role))

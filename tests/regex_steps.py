@@ -222,12 +222,14 @@ class _Machine:
     @property
     def first(self) -> re.Pattern[str] | None:
         """What a match must begin with, if that is one node: other places cost one step each."""
-        nodes = self.tree
-        while nodes and str(nodes[0][0]) == "SUBPATTERN":
-            nodes = nodes[0][1][3]
-        if nodes and str(nodes[0][0]) in _SINGLE:
-            return self._one(nodes[0])
-        return None
+        nodes, outer = self.tree, self.flags
+        try:
+            while nodes and str(nodes[0][0]) == "SUBPATTERN":
+                _group, added, removed, nodes = nodes[0][1]
+                self.flags = (self.flags | added) & ~removed
+            return self._one(nodes[0]) if nodes and str(nodes[0][0]) in _SINGLE else None
+        finally:
+            self.flags = outer
 
     def spans(self, text: str, use: Use) -> Iterator[tuple[int, int]]:
         """The matches of the whole text in order; of `search`, as `finditer` has them."""

@@ -14,7 +14,7 @@ import sys
 from collections import defaultdict
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from annotation.core.reasoning import split_reasoning, visible_answer
@@ -275,6 +275,7 @@ TRIED = [
 ]  # fmt: skip
 
 
+@example("ab", r"(?i:A)b")
 @given(st.lists(st.sampled_from(PARTS), max_size=12).map("".join), st.sampled_from(TRIED))
 def test_the_counting_machine_matches_any_text_as_the_standard_library_does(text, written):
     pattern = re.compile(written)

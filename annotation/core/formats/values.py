@@ -106,17 +106,18 @@ _BAD: Final = _words(
 )
 _GOOD: Final = _words("good fine great acceptable ok okay bothgood 好 很好 可以 不错 满意 都行 行")
 _OF_BOTH: Final = _words("bothbad bothgood 一样差 同样差 都行")
-_PHRASES: Final = (
-    ("no preference", "tie"),
-    ("no difference", "tie"),
-    ("no winner", "tie"),
-    ("both equal", "tie"),
-    ("both bad", "bothbad"),
-    ("all bad", "bothbad"),
-    ("a bit", "slightly"),
-    ("a little", "slightly"),
-    ("a lot", "clearly"),
-)
+_PHRASES: Final = {
+    "no preference": "tie",
+    "no difference": "tie",
+    "no winner": "tie",
+    "both equal": "tie",
+    "both bad": "bothbad",
+    "all bad": "bothbad",
+    "a bit": "slightly",
+    "a little": "slightly",
+    "a lot": "clearly",
+}
+_PHRASE: Final = re.compile(rf"\b(?:{'|'.join(_PHRASES)})\b")
 _CHINESE: Final = tuple(
     sorted(
         (
@@ -127,8 +128,7 @@ _CHINESE: Final = tuple(
             for word in words
             if not word.isascii()
         ),
-        key=len,
-        reverse=True,
+        key=lambda word: (-len(word), word),
     )
 )  # fmt: skip
 _TOKEN: Final = re.compile(rf"{'|'.join(_CHINESE)}|[a-z0-9']+|>+|<+|=+|[^\W\d_]", re.IGNORECASE)
@@ -150,8 +150,7 @@ def verdict_of(word: str) -> Meaning | None:
     if len(text) > _MOST_CHARS:
         return None
     text = " ".join(re.sub(r"[_\-–—/·|]", " ", text).split())
-    for phrase, one in _PHRASES:
-        text = re.sub(rf"\b{phrase}\b", one, text)
+    text = _PHRASE.sub(lambda found: _PHRASES[found.group()], text)
     if not _MARKS.fullmatch(_TOKEN.sub("", text)):
         return None
     return _verdict_of_phrase(_TOKEN.findall(text))

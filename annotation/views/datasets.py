@@ -22,6 +22,7 @@ from annotation.core.formats.detect import AUTO, FORMATS, format_of_text, with_c
 from annotation.core.formats.format import Format
 from annotation.core.formats.grids import preview
 from annotation.core.formats.tables import NAME as TABLES
+from annotation.core.formats.value_counts import count_values
 from annotation.core.refusals import Refused, text_of
 from annotation.exports import EXPORTS, ExportFormat
 from annotation.exports.folder import PACKED, UNLIKE, has_parquet
@@ -34,6 +35,7 @@ from annotation.exports.kto import (
     marked_replies,
 )
 from annotation.forms.datasets import ImportForm, SamplingForm, SessionFilterForm, TableForm
+from annotation.forms.imports import ValuesForm
 from annotation.models import Dataset
 from annotation.queries import datasets as queries
 from annotation.queries.label_sampling import stated_sampling
@@ -265,7 +267,10 @@ def import_file(
         context.setdefault("form", ImportForm(initial=initial, formats=formats))
         context["known"] = queries.slugs()
     asked = context.get("form") or context["table"]
-    failed = bool(asked.errors) or "refusal" in context or (report and report.fault_count)
+    is_open = "values" in context and context["values"].is_open
+    failed = (
+        bool(asked.errors) or is_open or "refusal" in context or (report and report.fault_count)
+    )
     return render(
         request, "annotation/import.html", context, status=UNPROCESSABLE if failed else 200
     )
@@ -374,6 +379,11 @@ def _import_table(
     if not table.is_valid():
         return context
     try:
+        values = ValuesForm(request.POST, counts=count_values(path, table.columns()))
+        if values.is_bound or values.is_open:
+            context["values"] = values
+        if values.is_open:
+            return context
         report = run(
             path=path,
             dataset_slug=table.cleaned_data["dataset"],
@@ -382,7 +392,7 @@ def _import_table(
             dry_run=table.cleaned_data["dry_run"],
             skip_errors="skip_errors" in request.POST,
             actor=request.user,
-            formats=with_columns(formats, table.columns()),
+            formats=with_columns(formats, table.columns(), values.means()),
         )
     except Refused as refused:
         table.add_error(None, _(refused.text))

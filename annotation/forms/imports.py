@@ -8,14 +8,14 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.formats.value_counts import ValueCounts
+from annotation.core.formats.value_counts import ColumnValues
 from annotation.core.formats.values import Meaning
 
 
 class ValuesForm(forms.Form):
     """A choice for each value, as proposed until somebody says otherwise."""
 
-    def __init__(self, data: Mapping[str, Any], *, counts: Sequence[ValueCounts]) -> None:
+    def __init__(self, data: Mapping[str, Any], *, counts: Sequence[ColumnValues]) -> None:
         self._places = {
             f"value-{each.key}-{place}": (each, word)
             for each in counts

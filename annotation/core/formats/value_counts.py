@@ -17,7 +17,7 @@ MOST_VALUES: Final = 200
 
 
 @dataclass(slots=True)
-class ValueCounts:
+class ColumnValues:
     """The values under one key, as first written, by plain word; `named` are names of responses."""
 
     key: str
@@ -33,13 +33,13 @@ class ValueCounts:
         return self.vocabulary.read(word)
 
 
-def count_values(path: Path, columns: Columns) -> list[ValueCounts]:
+def count_values(path: Path, columns: Columns) -> list[ColumnValues]:
     """Returns the values of each column that has a vocabulary; of verdicts those of all columns.
 
     Raises:
         Refused: Nothing can be read, or not as text.
     """
-    found: dict[str, ValueCounts] = {}
+    found: dict[str, ColumnValues] = {}
     pairs = kind_of(columns) is PAIR_KEYS
     for raw in read_file(path, columns):
         rows = raw.value.get("messages", [(0, raw.value)]) if isinstance(raw.value, dict) else []
@@ -49,14 +49,14 @@ def count_values(path: Path, columns: Columns) -> list[ValueCounts]:
                 key = "verdict" if column.startswith(VERDICT_OF) else column
                 vocabulary = vocabulary_of(key, pairs=pairs)
                 if vocabulary is not None:
-                    _add(found.setdefault(key, ValueCounts(key, vocabulary)), value, names)
+                    _add(found.setdefault(key, ColumnValues(key, vocabulary)), value, names)
     return list(found.values())
 
 
 _NAMES: Final = ("model", "header")
 
 
-def _add(counts: ValueCounts, value: str, names: set[str]) -> None:
+def _add(counts: ColumnValues, value: str, names: set[str]) -> None:
     word = plain(value)
     if word in counts.counts or len(counts.counts) < MOST_VALUES:
         counts.counts[word] += 1

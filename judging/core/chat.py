@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -29,6 +30,27 @@ from annotation.core.refusals import Refused
 from judging.core.structured import storable
 from judging.core.tokens import aligned, readable_token
 from judging.core.verdicts import TokenLogprob
+
+
+def lines_of(stream: bytes) -> list[bytes]:
+    """Splits at feeds and returns alone: JSON may hold other ends of lines as they are."""
+    return stream.replace(b"\r", b"\n").split(b"\n")
+
+
+def is_stream(content: bytes) -> bool:
+    """Whether an answer is a stream of events, whatever its type says."""
+    return content.removeprefix(BOM_UTF8).lstrip().startswith(_EVENT_STARTS)
+
+
+def event_data(line: bytes) -> bytes:
+    """What a line of a stream tells; b"" of a comment, an event's name, or the end of one."""
+    name, _, data = line.removeprefix(BOM_UTF8).partition(b":")
+    return data.strip() if name in _TELLING_FIELDS else b""
+
+
+_EVENT_STARTS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
+_TELLING_FIELDS: Final = (b"data", b"error")
+"""Older servers of llama.cpp tell errors in a field of their own."""
 
 
 class CompletionPieces:
@@ -328,9 +350,9 @@ def _first(value: object) -> object:
 def _content(value: object) -> str:
     """The text of a message; some servers send it in parts, of which some are reasoning."""
     if isinstance(value, list):
-        parts = [_mapping(part) for part in value]
-        texts = [part.get("text") for part in parts if part.get("type") not in REASONING_PARTS]
-        return "".join(text for text in texts if isinstance(text, str))
+        return "".join(_content(part) for part in value if not isinstance(part, list))
+    if isinstance(value, Mapping) and value.get("type") not in REASONING_PARTS:
+        return _text(value.get("text"))
     return _text(value)
 
 

@@ -145,6 +145,7 @@ def lesson_in(problem: Problem, sent: Mapping[str, Any]) -> dict[str, Any]:
         or _alternatives(words, sent, numbers)
         or _schema(words, sent)
         or _system(words, sent)
+        or _optional(words, sent)
     )
 
 
@@ -247,10 +248,12 @@ _FEWER: Final = (
 )
 
 
+_LOGPROBS: Final = ("logprobs", "log_probs", "log probabilities", "top_n_tokens")
+
+
 def _alternatives(words: str, sent: Mapping[str, Any], numbers: Sequence[int]) -> dict[str, Any]:
     """How many alternatives it gives; none if it refuses log-probabilities as such."""
-    plain = words.replace("log_probs", "logprobs").replace("log probabilities", "logprobs")
-    if "logprobs" not in plain or not sent.get("logprobs"):
+    if not sent.get("logprobs") or not _any(words, _LOGPROBS):
         return {}
     asked = sent.get("top_logprobs", 0)
     if not _any(words, _FEWER) or asked <= 1:
@@ -314,6 +317,15 @@ _SYSTEM: Final = (
 def _system(words: str, sent: Mapping[str, Any]) -> dict[str, Any]:
     has_system = any(each["role"] == Speaker.SYSTEM.value for each in sent["messages"])
     return {"system_role": False} if has_system and _any(words, _SYSTEM) else {}
+
+
+def _optional(words: str, sent: Mapping[str, Any]) -> dict[str, Any]:
+    """OpenRouter does not say which parameter none of its providers takes."""
+    if "requested parameters" not in words:
+        return {}
+    if sent.get("logprobs"):
+        return {"logprobs": False}
+    return {"json_schema": False} if "response_format" in sent else {}
 
 
 def _any(words: str, phrases: Sequence[str]) -> bool:

@@ -100,6 +100,7 @@ def _of_object(body: Mapping[str, object], deepest: int) -> Problem:
     if not message and not any(each.message for each in inner):
         message = words_in(body.get("reason"))
     where = _place(body.get("loc")) or words_in(body.get("param"))
+    where = "" if where.lower() in FINE else where
     if where and where not in message:
         message = f"{where}: {message}" if message else where
     if "n_ctx" in body:  # llama.cpp tells beside its words how long a request may be

@@ -164,7 +164,7 @@ class ChatClient:
     @property
     def manners(self) -> Manners:
         """How the endpoint wants to be asked, as far as replies have proved it."""
-        return self._transport.proved
+        return self._transport.manners
 
     async def listing(self) -> object:
         """The JSON of the endpoint's list of models.

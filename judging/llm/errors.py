@@ -71,6 +71,7 @@ _PERMANENT: Final = {
     403: LlmCode.FORBIDDEN,
     404: LlmCode.UNKNOWN_MODEL,
     405: LlmCode.NO_API,
+    413: LlmCode.OVER_CONTEXT,
     451: LlmCode.CONTENT_FILTER,
 }
 _GATEWAY: Final = frozenset({502, 503, *range(520, 528)})
@@ -125,8 +126,9 @@ class Refusal:
 def error_of(refusal: Refusal) -> LlmError:
     """The error that a refusal means.
 
-    408, 425, 429 and every 5xx but 501 and 505 may pass; the rest will not. A 429 that names the
-    quota is spent money, not haste. A redirect leads away from what was meant to be the API.
+    408, 425, 429, 498, 499 and every 5xx but 501 and 505 may pass; the rest will not. A 429 that
+    names the quota is spent money, not haste. A redirect leads away from what was meant to be the
+    API.
     """
     problem = Problem(refusal.message, kinds=(refusal.kind,) if refusal.kind else ())
     return refused(refusal.status, problem, retry_after=refusal.retry_after)
@@ -179,12 +181,16 @@ def failed_within(problem: Problem, *, billed: bool, detail: str = "") -> LlmErr
 _OK, _BAD_GATEWAY = 200, 502
 
 
+_GONE: Final = frozenset({425, 498, 499})
+"""Too early; Groq's want of capacity; a gateway that gave up waiting."""
+
+
 def _by_status(status: int) -> LlmCode:
     if status in {408, 504, 524}:
         return LlmCode.TIMEOUT
     if status == 429:
         return LlmCode.RATE_LIMITED
-    if status == 425 or (status >= 500 and status not in {501, 505}):
+    if status in _GONE or (status >= 500 and status not in {501, 505}):
         return LlmCode.UNAVAILABLE
     if 300 <= status < 400:
         return LlmCode.NO_API

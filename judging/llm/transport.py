@@ -21,7 +21,7 @@ from functools import cache
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any, Final
 
-from judging.core.chat import CompletionPieces
+from judging.core.chat import CompletionPieces, event_data, is_stream, lines_of
 from judging.core.endpoints import Endpoint
 from judging.core.failed_replies import counts_tokens, problem_within
 from judging.core.manners import Manners, lesson_in
@@ -113,15 +113,15 @@ class Transport:
         self._client: AsyncOpenAI | None = None
         self._options: RequestOptions = {}
         self.manners = endpoint.manners
-        self.proved = endpoint.manners
 
     async def ask(
         self, body: Mapping[str, object], say: Callable[[str], None] | None = None
     ) -> object:
         """The JSON of the endpoint's answer to a chat completion.
 
-        Where a refusal names what was sent, it is asked again in the manner that it takes, and so
-        are all later calls (`manners`); those are `proved` under which a reply came.
+        Where a refusal names what was sent, it is asked again in the manner that it takes. Once a
+        reply came so, all later calls go out in it (`manners`): a refusal may quote a text that
+        names a field by chance.
 
         Args:
             body: as `ChatRequest.body` gives it.
@@ -132,8 +132,9 @@ class Transport:
             LlmError: the try failed, or the reply broke off.
         """
         tried: list[Manners] = []
+        lessons: dict[str, Any] = {}
         while True:
-            manners = self.manners
+            manners = replace(self.manners, **lessons) if lessons else self.manners
             tried.append(manners)
             sent = manners.wire(body, told=say is not None)
             try:
@@ -142,11 +143,11 @@ class Transport:
                 lesson = {} if error.problem is None else _lesson(error, sent)
                 if not lesson:
                     raise
-                self.manners = replace(self.manners, **lesson)
-                if self.manners in tried or len(tried) > _MOST_LESSONS:
+                lessons |= lesson
+                if replace(self.manners, **lessons) in tried or len(tried) > _MOST_LESSONS:
                     raise
             else:
-                self.proved = manners
+                self.manners = replace(self.manners, **lessons) if lessons else self.manners
                 return answer
 
     async def listing(self) -> object:
@@ -175,10 +176,8 @@ class Transport:
         try:
             if streams:
                 answer = await self._streamed(response, say or _nothing)
-            elif "event-stream" in response.headers.get("content-type", ""):
-                answer = self._events(response.content, say or _nothing)
             else:
-                answer = self._json(response.content)
+                answer = self._whole(response.content, say or _nothing)
         finally:
             await response.aclose()
         if self._endpoint.has_scores:
@@ -214,7 +213,11 @@ class Transport:
             raise _timed_out(self._endpoint.timeout_seconds) from error
         except HTTPError as error:
             raise _broken_off(_said(_first_cause(error))) from error
-        return self._json(content)
+        return self._whole(content, say)
+
+    def _whole(self, content: bytes, say: Callable[[str], None]) -> object:
+        """An answer in one piece: JSON or, whatever its type says, the events of a stream."""
+        return self._events(content, say) if is_stream(content) else self._json(content)
 
     async def _pieces(self, response: Response, say: Callable[[str], None]) -> object:
         pieces = CompletionPieces()
@@ -228,7 +231,7 @@ class Transport:
     def _events(self, content: bytes, say: Callable[[str], None]) -> object:
         """A stream that came, unasked, in one piece."""
         pieces = CompletionPieces()
-        for line in content.split(b"\n"):
+        for line in lines_of(content):
             if self._is_last(line, pieces, say):
                 break
         return _completion(pieces)
@@ -239,15 +242,13 @@ class Transport:
         Raises:
             LlmError: it tells of a failure.
         """
-        if not line.startswith(b"data:"):  # a comment, the name of an event, or the end of one
-            return False
-        data = line.removeprefix(b"data:").strip()
+        data = event_data(line)
         if data == b"[DONE]":
             pieces.ended = True
             return True
         event = self._json(data) if data else None
-        if isinstance(event, dict) and event.get("error"):
-            self._check({"error": event["error"]})
+        if isinstance(event, dict) and (event.get("error") or not event.get("choices")):
+            self._check({"error": event["error"]} if event.get("error") else event)
         if pieces.add(event):
             say(pieces.content)
         return False
@@ -283,7 +284,7 @@ class Transport:
                 raise _timed_out(seconds, unreached=unreached) from error
             raise LlmError(
                 LlmCode.UNAVAILABLE,
-                f"no connection ({_said(cause)})",
+                f"{'no connection' if unreached else 'the reply broke off'} ({_said(cause)})",
                 maybe_billed=not unreached,
                 unreached=unreached,
             ) from error
@@ -342,11 +343,11 @@ class Transport:
             if content.lstrip().startswith(b"<"):
                 raise LlmError(LlmCode.NO_API, "HTTP 200 and a web page") from error
             with contextlib.suppress(ValueError, RecursionError):
-                # A number of thousands of digits alone makes no answer unreadable.
-                return json.loads(content, parse_int=float)
-            raise LlmError(
-                LlmCode.MALFORMED, "the answer is not JSON", maybe_billed=True
-            ) from error
+                # No answer is unreadable for a number of thousands of digits or half a character.
+                return json.loads(content.decode(errors="replace"), parse_int=float)
+            said = self._clean(content[:_LONGEST_PAGE].decode(errors="replace"))
+            why = f"the answer is not JSON: {said}" if said else "the answer is empty"
+            raise LlmError(LlmCode.MALFORMED, why, maybe_billed=True) from error
 
     def _refused(self, error: APIStatusError) -> LlmError:
         problem = _problem_of(error.response)
@@ -367,11 +368,11 @@ class Transport:
 
 
 async def _lines(response: Response) -> AsyncGenerator[bytes, None]:
-    """The lines of a stream, at line feeds alone: JSON may hold other ends of lines as they are."""
+    """The lines of a stream."""
     begun: list[bytes] = []
     async with contextlib.aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
-            *whole, rest = chunk.split(b"\n")
+            *whole, rest = lines_of(chunk)
             for line in whole:
                 yield b"".join((*begun, line))
                 begun = []
@@ -402,7 +403,14 @@ def _lesson(error: LlmError, sent: Mapping[str, object]) -> dict[str, Any]:
 
 
 _TEACHING: Final = frozenset(
-    {LlmCode.BAD_REQUEST, LlmCode.FORBIDDEN, LlmCode.UNAVAILABLE, LlmCode.NO_API, LlmCode.CUT}
+    {
+        LlmCode.BAD_REQUEST,
+        LlmCode.FORBIDDEN,
+        LlmCode.UNAVAILABLE,
+        LlmCode.UNKNOWN_MODEL,
+        LlmCode.NO_API,
+        LlmCode.CUT,
+    }
 )
 _LONGEST_PAGE: Final = 20_000
 _TITLE: Final = re.compile(r"<title[^>]{0,200}>([^<]{1,200})", re.IGNORECASE)

@@ -37,6 +37,8 @@ def error(message, **more):
         (400, error("Authentication Error, Invalid proxy server token passed"), KEY),
         (400, error("Invalid Authentication", type="invalid_authentication_error"), KEY),
         (400, error("令牌已过期或验证不正确"), KEY),
+        (400, error("Authorization header is correct, but the token seems invalid"), KEY),
+        (403, {"message": "The security token included in the request is invalid."}, KEY),
         # Z.ai, Moonshot, DashScope, Anthropic, OpenRouter, Fireworks, Together, one-api, LiteLLM
         (429, error("Insufficient balance or no resource package.", code="1113"), QUOTA),
         (429, error("余额", code="1113"), QUOTA),
@@ -50,12 +52,14 @@ def error(message, **more):
         (400, error("Budget has been exceeded! Current cost: 2", type="budget_exceeded"), QUOTA),
         (429, error("You exceeded your current quota", code="insufficient_quota"), QUOTA),
         (403, error("The free tier of the model has been exhausted."), QUOTA),
+        (429, {"errors": [{"message": "used up your daily free allocation"}]}, QUOTA),
         # What says itself when it passes is haste, whatever it calls it: Gemini.
         (429, error("You exceeded your current quota. Please retry in 38s."), ""),
         (429, error("check your plan and billing details", status="RESOURCE_EXHAUSTED"), ""),
         (429, error("Credits are depleted", status="RESOURCE_EXHAUSTED"), QUOTA),
         (429, error("Rate limit reached for m on tokens per min. Add a payment method"), ""),
         (429, error("Request too large for m on tokens per min: Limit 6000"), CONTEXT),
+        (422, {"error": "`inputs` must have less than 4095 tokens. Given: 5000"}, CONTEXT),
         # OpenAI, vLLM, llama.cpp, Anthropic, Gemini, Mistral, Moonshot, Fireworks, Z.ai, TGI
         (400, error("no", code="context_length_exceeded"), CONTEXT),
         (400, error("This model's maximum context length is 2048 tokens."), CONTEXT),
@@ -76,6 +80,9 @@ def error(message, **more):
         (400, error("Could not finish: max_tokens or model output limit was reached"), "llm:cut"),
         # OpenRouter, DeepSeek, Mistral, FastAPI, Gemini, one-api, Azure
         (400, error("gpt-9 is not a valid model ID"), MODEL),
+        (400, error("No models loaded. Please load a model."), MODEL),
+        (400, error("The model `m` has been decommissioned"), MODEL),
+        (400, error('model "m" not found, try pulling it first'), MODEL),
         (400, error("Model Not Exist"), MODEL),
         (400, error("Invalid model: gpt-9"), MODEL),
         (422, {"detail": "The model gpt-9 does not exist for this key."}, MODEL),

@@ -12,6 +12,9 @@ from judging.core.chat import (
     Sampling,
     TokenStep,
     Usage,
+    event_data,
+    is_stream,
+    lines_of,
     read_completion,
     steps_from_json,
     steps_to_json,
@@ -301,3 +304,24 @@ def test_alternatives_are_read_through_the_marks_of_a_tokenizer():
     reply = read("A", logprobs={"content": [first]})
     assert reply.steps is not None
     assert reply.steps[0].top == (TokenLogprob("A", -0.1), TokenLogprob(" B", -2.0))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Yes",
+        ["Yes"],
+        {"type": "text", "text": "Yes"},
+        [[], {"type": "thinking", "text": "No"}, "Yes"],
+    ],
+)
+def test_a_text_is_read_in_any_form(content):
+    assert read(content).text == "Yes"
+
+
+def test_lines_of_a_stream():
+    assert lines_of(b"a\r\nb\rc") == [b"a", b"", b"b", b"c"]
+    assert is_stream(b"\xef\xbb\xbf: hello")
+    assert not is_stream(b"{}")
+    assert event_data(b"data: {}") == event_data(b"\xef\xbb\xbfdata:{}") == b"{}"
+    assert event_data(b"event: ping") == event_data(b"") == b""

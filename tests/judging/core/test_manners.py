@@ -58,6 +58,9 @@ STREAM = {"streams": True}
         ("Logprobs must be in the range [1, 20)", {"most_alternatives": 19}),
         ("You are not allowed to request logprobs from this model", {"logprobs": False}),
         ("Log probabilities are not available", {"logprobs": False}),
+        # TGI, OpenRouter
+        ("`top_n_tokens` must be >= 0 and <= 5. Given: 20", {"most_alternatives": 5}),
+        ("No endpoints found that can handle the requested parameters.", {"logprobs": False}),
         # DashScope, Fireworks
         ("This model only support stream mode, please enable the stream parameter", STREAM),
         ("Requests with max_tokens > 4096 must have stream=true", STREAM),
@@ -184,3 +187,10 @@ def test_manners_are_stored_by_what_differs():
     assert manners_of({"later": 1}) is PLAIN
     assert manners.takes("logprobs")
     assert not Manners(logprobs=False).takes("logprobs")
+
+
+def test_parameters_that_are_not_named_are_left_out_one_by_one():
+    message = "No endpoints found that can handle the requested parameters."
+    without_letters = {name: BODY[name] for name in BODY if "logprobs" not in name}
+    assert lesson(message, without_letters) == NO_SCHEMA
+    assert lesson(message, BARE) == {}

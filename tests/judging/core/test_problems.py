@@ -52,6 +52,7 @@ QUOTED = {"error": {"message": "Unsupported value: 'temperature'", "code": None}
         ({"error": {"code": 400, "message": "too long", "n_ctx": 2048}}, "too long (n_ctx 2048)"),
         ({"error": {"code": "context_length_exceeded"}}, "context_length_exceeded"),
         ({"error": {"message": "busy", "param": "prompt"}}, "prompt: busy"),
+        ({"error": {"message": "busy", "param": "None"}}, "busy"),
         ("plain words", "plain words"),
         ('{"error": "inner"}', "inner"),
         ("{no JSON", "{no JSON"),

@@ -16,7 +16,7 @@ from judging.llm.errors import ENDPOINT_WIDE, PASSING, LlmCode, LlmError, Refusa
         (404, "llm:unknown-model", True),
         (405, "llm:no-api", True),
         (408, "llm:timeout", False),
-        (413, "llm:bad-request", True),
+        (413, "llm:over-context", True),
         (422, "llm:bad-request", True),
         (425, "llm:unavailable", False),
         (451, "llm:content-filter", True),

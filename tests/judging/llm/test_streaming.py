@@ -110,6 +110,75 @@ def test_what_goes_wrong_has_a_code(act, code):
     assert error.code == code
 
 
+SAID = b'data: {"choices": [{"delta": {"content": "Yes"}}]}'
+OVER = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}'
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "text/plain", "application/json"])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\n\n".join((SAID, OVER, b"data: [DONE]\n\n")),
+        b"\r\r".join((SAID, OVER)),
+        b"\xef\xbb\xbf" + b"\r\n\r\n".join((SAID, OVER)),
+        b": ping\n\nevent: message\n" + b"\n\n".join((SAID, b'data: {"choices": null}', OVER)),
+    ],
+)
+def test_a_stream_is_read_however_it_is_written(raw, kind):
+    with FakeLlm(script=[Act(raw=raw, headers={"Content-Type": kind})]) as server:
+        (reply,), _, counts = stream(server)
+    assert (reply.text, counts.calls) == ("Yes", 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'data: {"object": "error", "message": "Engine died", "code": 500}',
+        b'data: {"type": "error", "code": "500", "message": "Engine died"}',
+        b'event: error\ndata: {"code": "InternalError.Algo", "message": "Engine died"}',
+        b'error: {"code": 500, "message": "Engine died"}',
+        b"data: Engine died",
+    ],
+)
+def test_an_error_midway_is_told_and_never_half_a_reply(line):
+    raw = b"\n\n".join((SAID, line, b"data: [DONE]\n\n"))
+    act = Act(raw=raw, headers={"Content-Type": "text/event-stream"})
+    with FakeLlm(script=[act] * QUICK.tries) as server:
+        (error,), _, counts = stream(server)
+    assert isinstance(error, LlmError), error
+    assert "Engine died" in error.detail
+    assert counts.replies == 0
+
+
+def test_an_answer_that_is_no_json_is_quoted():
+    with FakeLlm(script=[Act(raw=b"try later"), Act(raw=b" \n")] * QUICK.tries) as server:
+        (first, _), _, _ = stream(server, times=2)
+    assert first.detail in {"the answer is not JSON: try later", "the answer is empty"}
+
+
+def test_half_a_character_loses_no_reply():
+    raw = b'{"choices": [{"message": {"content": "Yes \xe9"}, "finish_reason": "stop"}]}'
+    with FakeLlm(script=[Act(raw=raw)]) as server:
+        (reply,), _, _ = stream(server)
+    assert reply.text == "Yes \ufffd"
+
+
+def test_a_refusal_that_quotes_a_text_teaches_nothing():
+    async def run(server):
+        where = Endpoint("fake", server.base_url, "m", timeout_seconds=PATIENCE)
+        async with ChatClient(where, patience=QUICK, environ={}) as client:
+            with pytest.raises(LlmError, match="What is the temperature"):
+                await client.complete(where.request((Message(Speaker.USER, "One?"),)))
+            await client.complete(where.request((Message(Speaker.USER, "Two?"),)))
+            return client.manners
+
+    message = "Cannot read: 'What is the temperature?'"
+    with FakeLlm(script=[Act(status=400, body={"error": {"message": message}})] * 2) as server:
+        manners = asyncio.run(run(server))
+    assert server.bodies[-1]["temperature"] == 0
+    assert manners.temperature
+
+
 def test_a_reply_that_stops_coming_is_a_timeout(monkeypatch):
     told, expired = [], []
     # Each deadline expires after the first piece of its try was read.

@@ -35,6 +35,8 @@ from annotation.core.formats.records import (
 from annotation.core.refusals import gettext_noop
 
 SIDES: Final = ("chosen", "rejected")
+MODELS: Final = ("chosen_model", "rejected_model", "chosen-model", "rejected-model")
+"""Fields that name the model of a side."""
 SYSTEMS: Final = ("system", "system_prompt", "system_message", "system_instruction")
 """Columns of the system prompt."""
 BESIDE: Final = (*SYSTEMS, "tools", "functions", "images", "videos", "audios", "image")
@@ -223,7 +225,8 @@ def dialogue_session(
 
 def _response(fields: Fields, key: str, said: SpokenMessage | None) -> ResponseRecord:
     """The response of a side; a row without one is at fault or skipped already."""
-    model = fields.text_or(f"{key}_model", longest=MODEL_CHARS)
+    told = (fields.text_or(each, longest=MODEL_CHARS) for each in MODELS if each.startswith(key))
+    model = next(filter(None, told), "")
     if said is None:
         return ResponseRecord(key, None, model)
     return ResponseRecord(key, said.answer, model or said.model, extra=said.extra or {})

@@ -26,6 +26,7 @@ from annotation.core.formats.questions import (
     OtherAnswers,
     Shown,
     ShownFields,
+    asks_which,
     read_shown,
     rest_of,
     shown_fields,
@@ -42,6 +43,8 @@ from annotation.core.formats.records import (
     SessionRecord,
     TurnRecord,
 )
+from annotation.core.formats.table_values import outcome_of
+from annotation.core.formats.values import Meaning, verdict_of
 from annotation.core.refusals import gettext_noop
 
 NAME: Final = "label-studio"
@@ -71,6 +74,7 @@ _ROW_ENVELOPE: Final = ("id", "annotation_id", "annotator", "created_at", "updat
 _BODIES: Final = ("body", "html", "text", "content")
 _UNRANKED: Final = "_"
 _SIDES: Final = {"left": Verdict.A, "right": Verdict.B}
+_TIES: Final = (Meaning.TIE, Meaning.BOTH_BAD)
 _VALUES: Final = ("choices", "text", "rating", "number", "taxonomy", "datetime")
 _CONTROLS: Final = ("selected", "ranker")
 
@@ -346,7 +350,7 @@ def _compared(
 def _label(data: Fields, annotation: _Annotation) -> PairwiseRecord | None:
     """The verdict of an annotation, if it has one."""
     if not annotation.sides:
-        return None
+        return _of_choice(data, annotation)
     name = verdict_question([*annotation.sides])
     if name is None:
         names = ", ".join(annotation.sides)
@@ -361,6 +365,36 @@ def _label(data: Fields, annotation: _Annotation) -> PairwiseRecord | None:
         data.notes.fault(name, reason, side, words=", ".join(_SIDES))
     verdict = _SIDES.get(side, Verdict.TIE)
     return PairwiseRecord(annotation.label, verdict, shown_order=Order.ORIGINAL)
+
+
+def _of_choice(data: Fields, annotation: _Annotation) -> PairwiseRecord | None:
+    """The verdict of one who chose neither side: a pairwise control has no tie, a choice has."""
+    extra = annotation.answers.extra
+    found = {name: meaning for name in extra if (meaning := _meaning(extra[name]))}
+    named = [name for name in found if asks_which(name)]
+    names = named or [name for name in found if found[name] in _TIES]
+    if not names:
+        return None
+    if len(names) > 1:
+        told = ", ".join(names)
+        data.notes.fault("", SEVERAL_VERDICTS, told, names=told)
+    outcome = outcome_of(found[names[0]])
+    del extra[names[0]]
+    strength = outcome.get("strength")
+    return PairwiseRecord(
+        annotation.label,
+        Verdict(outcome["verdict"]),
+        strength=strength if isinstance(strength, int) else None,
+        both_bad="both_bad" in outcome,
+        shown_order=Order.ORIGINAL,
+    )
+
+
+def _meaning(answer: object) -> Meaning | None:
+    """What the only choice of an answer says of two responses."""
+    chosen = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
+    meaning = verdict_of(chosen) if isinstance(chosen, str) else None
+    return meaning if meaning and outcome_of(meaning) else None
 
 
 def _ranked(shown: Shown, annotations: Sequence[_Annotation]) -> tuple[ComparisonRecord, ...]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from annotation.core.conversations import Speaker
 from annotation.core.formats.chat import SpokenMessage, read_messages
-from annotation.core.formats.chosen import SIDES, chosen_session, first_of, rest_of, side
+from annotation.core.formats.chosen import MODELS, SIDES, chosen_session, first_of, rest_of, side
 from annotation.core.formats.fields import Fields
 from annotation.core.formats.format import Format
 from annotation.core.formats.records import SessionRecord
@@ -57,7 +57,7 @@ def parse(fields: Fields) -> SessionRecord:
         side(fields, names[1]),
         scenario=SCENARIO,
         names=names,
-        extra=rest_of(fields, *known),
+        extra=rest_of(fields, *known, *MODELS),
     )
 
 

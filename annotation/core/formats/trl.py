@@ -12,7 +12,7 @@ from typing import Final
 
 from annotation.core.conversations import Speaker
 from annotation.core.formats import hh_rlhf, rewardbench
-from annotation.core.formats.chosen import SIDES, chosen_session, first_of, rest_of, side
+from annotation.core.formats.chosen import MODELS, SIDES, chosen_session, first_of, rest_of, side
 from annotation.core.formats.fields import Fields
 from annotation.core.formats.format import Format
 from annotation.core.formats.records import SessionRecord
@@ -23,7 +23,7 @@ SCENARIO: Final = "preference"
 
 _PROMPTS: Final = ("prompt", "question", "query")
 _SCORES: Final = (("score_chosen", "score_rejected"), ("chosen_score", "rejected_score"))
-_KNOWN: Final = (*_PROMPTS, *SIDES, "chosen_model", "rejected_model", "messages")
+_KNOWN: Final = (*_PROMPTS, *SIDES, *MODELS, "messages")
 _OTHERS: Final = (
     {"annotator", "source"},
     {"score_chosen", "score_rejected"},

@@ -40,6 +40,7 @@ _NEEDED: Final = ("satisfaction", "user_intent")
 _TOLD: Final = (
     "session",
     "user",
+    "user_id",
     "user_intent",
     "language",
     "model",
@@ -49,6 +50,7 @@ _TOLD: Final = (
     "satisfaction",
     "comment",
 )
+_WHO: Final = ("user", "user_id")
 _ROLES: Final = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT}
 
 
@@ -108,7 +110,8 @@ def parse(fields: Fields) -> SessionRecord:
     model = fields.text_or("model", longest=MODEL_CHARS)
     said = _dialogue(fields, model) if fields.has("dialogue") else _single(fields, model)
     content = content_key(*(f"{each.role}:{each.text}" for each in said))
-    user = fields.annotator("user") if fields.has("user") else f"user {content[:12]}"
+    who = next((name for name in _WHO if fields.has(name)), None)
+    user = fields.annotator(who) if who else f"user {content[:12]}"
     score = fields.whole("satisfaction", 1, 5)
     rating = SatisfactionRecord(
         LabelDetails(user, comment=fields.text_or("comment")),

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from annotation.core.choices import Order, Verdict
 from annotation.core.conversations import Speaker
 from annotation.core.formats.chat import SpokenMessage, read_message, read_messages, spoken
+from annotation.core.formats.chat_logs import language_code
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, Fields
 from annotation.core.formats.format import Format
 from annotation.core.formats.printed import read_printed
@@ -32,7 +33,6 @@ from annotation.core.formats.records import (
     TurnRecord,
     content_key,
 )
-from annotation.core.language import CHINESE, ENGLISH
 from annotation.core.refusals import gettext_noop
 from judging.core.formats.battles import BOTH_BAD, WINNERS
 
@@ -66,7 +66,6 @@ _OUTCOMES: Final[Mapping[str, Verdict]] = {
     "winner_tie": Verdict.TIE,
 }
 _OF_KAGGLE: Final = ("id", "model_a", "model_b", "prompt", "response_a", "response_b", *_OUTCOMES)
-_LANGUAGES: Final = {"english": ENGLISH, "chinese": CHINESE}
 _CODE_CHARS: Final = 2
 _APART: Final = gettext_noop("The two conversations have different user messages")
 
@@ -316,8 +315,8 @@ def _language(fields: Fields) -> str:
     told = fields.data.get("language")
     if not isinstance(told, str):
         return ""
-    word = told.strip().lower()
-    return word if len(word) == _CODE_CHARS and word.isalpha() else _LANGUAGES.get(word, "")
+    code = language_code(told.strip()).lower()
+    return code if len(code) == _CODE_CHARS and code.isalpha() else ""
 
 
 def _battle_key(fields: Fields, models: list[str], details: LabelDetails) -> str:

@@ -104,6 +104,43 @@ def test_ground_truth_is_gold_and_an_annotation_without_a_choice_no_label():
     ]
 
 
+@pytest.mark.parametrize(
+    ("answers", "label"),
+    [
+        ([result("tied", choices=["Tie"])], ("TIE", None, False, {})),
+        ([result("tied", choices=["both bad"])], ("TIE", None, True, {})),
+        ([result("overall", choices=["B is slightly better"])], ("B", 1, False, {})),
+        (
+            [result("overall", choices=["left"]), result("tone", choices=["tie"])],
+            ("A", None, False, {"tone": ["tie"]}),
+        ),
+        (
+            [result("pair", selected="left"), result("tone", choices=["tie"])],
+            ("A", None, False, {"tone": ["tie"]}),
+        ),
+    ],
+)
+def test_where_no_side_is_selected_a_choice_may_give_the_verdict(answers, label):
+    session = record_of(task(annotation(1, *answers)), parse)
+    [found] = session.turns[-1].comparisons[0].labels
+    assert (found.verdict, found.strength, found.both_bad, found.details.extra) == label
+    assert not session.questionnaires
+
+
+def test_a_choice_in_a_row_gives_the_verdict_too():
+    session = record_of(row(comparison=..., tied="tie"), parse)
+    assert labels(session) == [("4", Verdict.TIE, "", {})]
+
+
+def test_a_choice_of_one_thing_is_no_verdict_and_of_two_questions_neither():
+    other = [result("stars", choices=["left"]), result("tone", choices=["tie", "rude"])]
+    session = record_of(task(annotation(1, *other)), parse)
+    assert not session.turns[-1].comparisons[0].labels
+    both = [result("help", choices=["tie"]), result("tone", choices=["tie"])]
+    [(_field, reason)] = faults_of(task(annotation(1, *both)), parse)
+    assert reason.startswith("Several questions could give the verdict (help, tone)")
+
+
 def test_of_several_questions_the_one_that_is_named_so_gives_the_verdict():
     both = (result("overall", selected="left"), result("safety", selected="right"))
     session = record_of(task(annotation(1, *both)), parse)

@@ -33,6 +33,14 @@ def test_an_instruction_and_its_input_are_two_lines():
     assert told(record_of({**ALPACA, "input": ""}, parse))[0][0] == "Sort these."
 
 
+def test_models_of_both_sides_are_the_responses_own():
+    models = {"chosen-model": "m", "rejected_model": "n"}
+    session = record_of({**ALPACA, **models}, parse)
+    [turn] = session.turns
+    assert {each.text: each.model for each in turn.responses} == {"1, 3": "m", "3, 1": "n"}
+    assert not turn.comparisons[0].extra
+
+
 def test_a_history_and_a_system_prompt_come_first():
     row = {**ALPACA, "history": [["Hi", "Ho"]], "system": "Be a jester."}
     session = record_of(row, parse)

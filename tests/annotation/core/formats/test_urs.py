@@ -47,6 +47,13 @@ def test_columns_that_name_things_are_taken(tmp_path):
     assert (rating.score, rating.reason, rating.details.comment) == (5, None, "fine")
 
 
+def test_the_user_may_be_told_as_user_id(tmp_path):
+    row = ["Q", "A", "Leisure", "CN", "5", "u7"]
+    session = session_of(read(tmp_path, row, columns=[*COLUMNS, "user_id"])[0])
+    assert (session.user, session.extra) == ("u7", {})
+    assert session.satisfaction[0].details.annotator == "u7"
+
+
 def test_without_a_response_the_turn_is_unanswered(tmp_path):
     session = session_of(read(tmp_path, ["Q", "", "Leisure", "", "4"])[0])
     assert session.turns[0].responses == ()

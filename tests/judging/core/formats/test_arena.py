@@ -279,6 +279,7 @@ def test_a_voter_may_be_told_by_a_hash_and_a_language_by_its_name():
     session = record_of(told, arena.parse_battle)
     assert session.turns[0].comparisons[0].labels[0].details.annotator == "ab12"
     assert session.language == "en"
+    assert record_of(battle(language="German"), arena.parse_battle).language == "de"
     assert record_of(battle(language="unknown"), arena.parse_battle).language == ""
 
 

@@ -383,7 +383,7 @@ def _of_choice(data: Fields, annotation: _Annotation) -> PairwiseRecord | None:
     strength = outcome.get("strength")
     return PairwiseRecord(
         annotation.label,
-        Verdict(outcome["verdict"]),
+        Verdict(str(outcome["verdict"])),
         strength=strength if isinstance(strength, int) else None,
         both_bad="both_bad" in outcome,
         shown_order=Order.ORIGINAL,

@@ -34,7 +34,8 @@ _VERDICTS: Final[Mapping[str, tuple[Verdict, int | None]]] = {
     "B-is-slightly-better": (Verdict.B, 1),
     "B-is-clearly-better": (Verdict.B, 2),
 }
-_OWN_REASONS: Final = ("helpful_own_reason", "truthful_own_reason", "harmless_own_reason")
+_ASPECTS: Final = ("overall", "helpful", "truthful", "harmless")
+_OWN_REASONS: Final = tuple(f"{each}_own_reason" for each in _ASPECTS)
 
 
 def looks_like(row: object) -> bool:

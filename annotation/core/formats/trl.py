@@ -22,7 +22,11 @@ NAME: Final = "trl-preference"
 SCENARIO: Final = "preference"
 
 _PROMPTS: Final = ("prompt", "question", "query")
-_SCORES: Final = (("score_chosen", "score_rejected"), ("chosen_score", "rejected_score"))
+_SCORES: Final = (
+    ("score_chosen", "score_rejected"),
+    ("chosen_score", "rejected_score"),
+    ("chosen_rating", "rejected_rating"),
+)
 _KNOWN: Final = (*_PROMPTS, *SIDES, *MODELS, "messages")
 _OTHERS: Final = (
     {"annotator", "source"},

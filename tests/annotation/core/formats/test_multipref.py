@@ -61,9 +61,13 @@ def test_a_row_is_one_comparison_by_two_groups_of_people():
 
 
 def test_own_reasons_are_the_comment():
-    told = said(helpful_own_reason="Fits a child.", harmless_own_reason="Harms nobody.")
+    told = said(
+        overall_own_reason="A.",
+        helpful_own_reason="Fits a child.",
+        harmless_own_reason="Harms nobody.",
+    )
     [comparison] = record_of(row([told]), parse).turns[0].comparisons
-    assert comparison.labels[0].details.comment == "Fits a child.\nHarms nobody."
+    assert comparison.labels[0].details.comment == "A.\nFits a child.\nHarms nobody."
 
 
 def test_without_an_id_the_content_names_and_equal_responses_are_two():

@@ -31,8 +31,9 @@ def test_whole_texts_without_a_prompt_are_the_responses():
     assert (turn.user_message, len(turn.comparisons)) == (None, 1)
 
 
-def test_equal_scores_are_a_tie_and_equal_texts_are_skipped():
-    scores = {"chosen_score": 7, "rejected_score": 7}
+@pytest.mark.parametrize("word", ["score", "rating"])
+def test_equal_scores_are_a_tie_and_equal_texts_are_skipped(word):
+    scores = {f"chosen_{word}": 7, f"rejected_{word}": 7}
     [comparison] = record_of(row(**scores), parse).turns[0].comparisons
     assert comparison.gold[0].verdict is Verdict.TIE
     assert comparison.extra == scores

@@ -41,7 +41,8 @@ def test_what_a_file_holds_is_said_and_nothing_is_stored(tmp_path):
     ]
     assert "can: Rank the models on a leaderboard" in lines
     assert "missing: Several annotators on the same item, to measure agreement" in lines
-    assert lines[-1].startswith("error: 1 x verdict: Not known as a verdict")
+    assert lines[-2].startswith("error: 1 x verdict: Not known as a verdict")
+    assert lines[-1].startswith("columns: prompt=问题, text_a=回答A")
     assert json.loads(inspected(path, "--json", "--format", "csv"))["rows"] == 3
     assert not Dataset.objects.exists()
 
@@ -53,3 +54,12 @@ def test_many_names_are_cut(tmp_path):
     out = inspected(path)
     assert "m7 (1), 4 more" in out
     assert "annotators: none" in out
+
+
+def test_columns_that_are_not_understood_are_named(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("prompt,text_a,text_b,annotator,Zufriedenheit\nq,x,y,ann,4\n", "utf-8")
+    assert inspected(path).splitlines()[-1] == "not understood: Zufriedenheit"
+    told = json.loads(inspected(path, "--json"))
+    assert told["unread_columns"] == ["Zufriedenheit"]
+    assert told["columns"]["annotator"] == "annotator"

@@ -72,10 +72,11 @@ _GUESSES: Final[Mapping[str, str]] = {
     for key, words in {
         "prompt": "prompt,question,instruction,query,input,request,user message,问题,提示,指令",
         "annotator": "annotator,rater,labeller,labeler,evaluator,worker,user,"
-        "标注者,标注员,标注人,评分者,评分人",
+        "标注者,标注员,标注人,标注人员,评分者,评分人,评价者,评价人,评审,评审员,评审人,评估者,评估人,打分人",
         "verdict": "verdict,vote,judgment,judgement,better,winner,preference,preferred,choice,"
         "label,best,chosen,better answer,better response,better one,which is better,"
-        "更好,更好的回答,哪个更好,哪个好,胜者,选择,偏好,判断,结果",
+        "更好,更好的回答,哪个更好,哪个好,胜者,选择,偏好,判断,结果,"
+        "结论,标注结果,评价结果,评审结果,对比结果,比较结果,判断结果,更好的回复",
         "comment": "comment,comments,note,notes,remark,remarks,rationale,explanation,"
         "评论,备注,理由,说明",
         "scenario": "scenario,topic,category,task,domain,subject,场景,类别,主题",

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
+from annotation.core.formats.columns import columns_read
 from annotation.core.formats.detect import AUTO
+from annotation.core.formats.tables import NAME as TABLES
 from annotation.core.inspection import FileFacts, inspect
 from judging.core.formats.detect import ALL_FORMATS
 from sensejudge_site.management.parsing import OneLineCommand, counted
@@ -39,11 +41,19 @@ class Command(OneLineCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Reads and reports."""
-        facts = inspect(options["path"], options["format"], ALL_FORMATS)
+        path = options["path"]
+        facts = inspect(path, options["format"], ALL_FORMATS)
+        read, unread = columns_read(path) if facts.format == TABLES else ({}, [])
         if options["json"]:
-            self.stdout.write(json.dumps(facts.as_dict(), ensure_ascii=False))
-        else:
-            self.stdout.write("\n".join(_in_words(facts)))
+            told = facts.as_dict() | {"columns": read, "unread_columns": unread}
+            self.stdout.write(json.dumps(told, ensure_ascii=False))
+            return
+        lines = _in_words(facts)
+        if read:
+            lines.append("columns: " + ", ".join(f"{key}={name}" for key, name in read.items()))
+        if unread:
+            lines.append("not understood: " + ", ".join(unread))
+        self.stdout.write("\n".join(lines))
 
 
 def _in_words(facts: FileFacts) -> list[str]:

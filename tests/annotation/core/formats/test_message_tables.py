@@ -59,6 +59,9 @@ s2,bot,Hello.,nan,,,,,,
 
 def test_common_headers_are_guessed_only_together():
     assert " ".join(guess(["对话编号", "角色", "内容", "评分"])) == "session role text score"
+    assert " ".join(guess(["提示", "回答A", "回答B", "评价人", "结论"])) == (
+        "prompt text_a text_b annotator verdict"
+    )
     assert " ".join(guess(["thread id", "speaker", "message", "rating"])) == (
         "session role text score"
     )

@@ -453,7 +453,8 @@ PEERS: Final = (
     Export(
         "arena_battles",
         ("question_id", "model_a", "model_b", "winner", "judge", "turn", "tstamp", "anony",
-         "language", "conv_metadata", *_SIDES),
+         "language", "conv_metadata", *_SIDES, "evaluation_session_id", "evaluation_order",
+         "category_tag", "occupational_tags", "is_code", "is_refusal", "hard_prompt"),
         _battles,
     ),
     Export(

@@ -40,7 +40,7 @@ def test_a_good_endpoint_is_seen_to_do_it_all():
     assert found.error_code is None
     assert (found.chat.works, found.chat.said) == (True, "ok")
     assert found.log_probabilities.works
-    assert "'ok' -0.01" in found.log_probabilities.said
+    assert found.log_probabilities.said.startswith("'A' -0.69, 'B' -0.69")
     assert found.preferences == (
         "This person prefers shorter responses that come to the point.",
         "这位用户喜欢更短、更直接的回复。",

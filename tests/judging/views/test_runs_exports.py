@@ -17,14 +17,20 @@ def data():
 
 
 @pytest.mark.parametrize("format_name", ["jsonl", "csv"])
-@pytest.mark.parametrize("kind", EXPORTS)
-def test_those_who_see_everyone_download(client, data, kind, format_name):
+def test_those_who_see_everyone_download(client, data, format_name):
     client.force_login(make_user(role="VIEWER"))
-    answer = client.get(f"/datasets/data/export/{kind}.{format_name}")
-    assert answer.status_code == 200
-    assert answer.streaming
-    name = f'filename="data-{kind}.{format_name}"'
+    answer = client.get(f"/datasets/data/export/preferences.{format_name}")
+    assert (answer.status_code, answer.streaming) == (200, True)
+    name = f'filename="data-preferences.{format_name}"'
     assert answer["Content-Disposition"] == f"attachment; {name}"
+
+
+@pytest.mark.parametrize("kind", sorted(EXPORTS.keys() - {"preferences"}))
+def test_what_has_no_row_says_so(client, data, kind):
+    client.force_login(make_user(role="VIEWER"))
+    answer = client.get(f"/datasets/data/export/{kind}.jsonl")
+    assert answer.status_code == 409
+    assert "Content-Disposition" not in answer
 
 
 def test_the_rows_are_those_of_the_dataset(client, data):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +18,7 @@ from annotation.core.conversations import Speaker
 from annotation.core.formats.chat import SpokenMessage, open_turn, read_messages, without_system
 from annotation.core.formats.fields import KEY_CHARS, MODEL_CHARS, SCENARIO_CHARS, Fields
 from annotation.core.formats.format import Format
-from annotation.core.formats.reading import RawRow, read_document, read_rows
+from annotation.core.formats.reading import RawRow, read_rows
 from annotation.core.formats.records import ResponseRecord, SessionRecord, TurnRecord
 from annotation.core.refusals import gettext_noop
 from judging.core.formats.recorded import (
@@ -72,7 +71,7 @@ def read_file(path: Path) -> Iterator[RawRow]:
         Refused: The file cannot be read.
     """
     line = 0
-    for raw in _logs(path):
+    for raw in read_rows(path):
         log = raw.value
         if not isinstance(log, Mapping) or not isinstance(log.get("samples"), list):
             line += 1
@@ -83,18 +82,6 @@ def read_file(path: Path) -> Iterator[RawRow]:
             given = sample.get("attachments") if isinstance(sample, Mapping) else None
             attached = given if isinstance(given, Mapping) else {}
             yield RawRow(line, {"eval": log.get("eval"), "sample": _resolved(sample, attached)})
-
-
-def _logs(path: Path) -> Iterator[RawRow]:
-    """The logs of a file: one over several lines, or one a line."""
-    rows = read_rows(path)
-    first = next(rows, None)
-    if first is None:
-        return
-    if first.fault is not None:
-        yield read_document(path, 1)
-        return
-    yield from chain([first], rows)
 
 
 def _resolved(value: object, attached: Mapping[str, object]) -> object:

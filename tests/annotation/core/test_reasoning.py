@@ -93,6 +93,7 @@ def test_a_folded_block_of_a_page_is_reasoning():
         ("one\n<think>a</think>two\n</think>\nyes", "yes", "one\n\na\n\ntwo"),
         ("the `<think>` mark\n</think>\nyes", "yes", "the `<think>` mark"),
         ("```\nopen\n</think>\nyes", "yes", "```\nopen"),
+        ("```a\nopen\n```b\n</think>\nyes", "yes", "```a\nopen\n```b"),
         ("<think>a</think>```\n<think>\n```", "```\n<think>\n```", "a"),
         ("<think>a</think><answer><think>b</think></answer>",
          "<answer><think>b</think></answer>", "a"),

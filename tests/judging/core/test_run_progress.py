@@ -105,3 +105,11 @@ def test_without_a_call_nothing_was_paid_where_calls_have_a_price(fields, told):
 )
 def test_costs_add_up_where_all_are_known(found, together):
     assert sum_of_costs(found) == together
+
+
+def test_what_endpoints_said_is_told_by_error_code():
+    stages = (
+        StageProgress(StageName.DISTIL, 0, 1, 0, 1, (("llm:quota", 1),), (("llm:quota", "Pay."),)),
+        StageProgress(StageName.JUDGE, 3, 0, 0, 0, ()),
+    )
+    assert run(stages=stages).said == {"llm:quota": "Pay."}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from annotation.core.choices import Verdict
 from annotation.core.formats.fields import Fields, Notes, number_of, parsed
-from annotation.core.formats.records import SessionRecord
+from annotation.core.formats.records import ResponseRecord, SessionRecord, TurnRecord
 
 
 def fields_of(**data) -> Fields:
@@ -268,3 +268,24 @@ def test_what_messages_say_is_kept_with_the_session():
     row = parsed(3, {"message": 1, "other": 2}, parse_notes)
     assert row.record.extra == {"id": 1, "messages": {"message": {"country": "IS", "state": "x"}}}
     assert row.kept == ("other",)
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (
+            ("<think>One.</think>Yes.", "<think>Two.</think>Yes."),
+            [("", "Yes.", "One."), ("2", "Yes.", "Two.")],
+        ),
+        (("<think></think>Yes.", "No."), [("", "Yes.", None), ("", "No.", None)]),
+    ],
+)
+def test_reasoning_stands_beside_a_response(texts, found):
+    responses = tuple(ResponseRecord(str(key), text, "m") for key, text in enumerate(texts))
+    record = SessionRecord("k", "s", (TurnRecord("Is it?", responses),))
+    row = parsed(1, {}, lambda _fields: record)
+    told = [
+        (each.variant, each.text, each.extra.get("reasoning"))
+        for each in row.record.turns[0].responses
+    ]
+    assert told == found

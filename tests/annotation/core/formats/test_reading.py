@@ -340,3 +340,15 @@ def test_the_path_to_a_text_that_no_column_holds_is_told(tmp_path):
     found = rows_of(tmp_path, "\n".join(map(json.dumps, rows)).encode())
     assert [row.fault.field for row in found] == ["a[1].b", "a", "[0]", ""]
     assert [row.value for row in found] == rows
+
+
+@pytest.mark.parametrize("content", [b'[{"a": 1}, tru, {"a": 2}]', b'[{"a": 1}, {"a": 2}, tru]'])
+def test_an_item_that_is_no_json_leaves_the_others(tmp_path, content):
+    rows = rows_of(tmp_path, content)
+    assert [row.value for row in rows if row.fault is None] == [{"a": 1}, {"a": 2}]
+    assert [row.fault.reason[:8] for row in rows if row.fault] == ["Not JSON"]
+
+
+def test_nul_beside_other_values_is_told_by_its_path(tmp_path):
+    (row,) = rows_of(tmp_path, b'[{"a": [1], "b": [null, "x\\u0000"]}]')
+    assert (row.fault.field, row.fault.reason) == ("b[1]", "A string contains NUL")

@@ -108,8 +108,9 @@ def test_costs_add_up_where_all_are_known(found, together):
 
 
 def test_what_endpoints_said_is_told_by_error_code():
+    said = (("llm:quota", "Pay."),)
     stages = (
-        StageProgress(StageName.DISTIL, 0, 1, 0, 1, (("llm:quota", 1),), (("llm:quota", "Pay."),)),
+        StageProgress(StageName.DISTIL, 0, 1, 0, 1, (("llm:quota", 1),), said=said),
         StageProgress(StageName.JUDGE, 3, 0, 0, 0, ()),
     )
     assert run(stages=stages).said == {"llm:quota": "Pay."}

@@ -26,7 +26,7 @@ from annotation.core.reasoning import REASONING, reasoning_text
 from annotation.core.refusals import gettext_noop
 
 TOOL: Final = "tool"
-"""What a message is that holds a tool's result: one of the model's steps, no speaker of its own."""
+"""The role of a message with a tool's result, which is a step of the model and not a speaker."""
 
 ROLES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("system", "developer"), Speaker.SYSTEM),
@@ -256,7 +256,7 @@ _NOTHING: Final[tuple[object, ...]] = (None, "", [], {})
 
 
 def _of_json(text: str) -> Any:
-    """What a JSON text says, or the text if it is none."""
+    """The value that a text holds as JSON, or the text itself where it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -392,7 +392,7 @@ def _is_unavailable(fields: Fields, name: str) -> bool:
 
 
 def placeholder(kind: object, data: Mapping[str, object]) -> str:
-    """What stands in a text for what is none, such as `[image: cat.png]`."""
+    """A placeholder for a part that is not text, such as `[image: cat.png]`."""
     word = str(kind).removeprefix("input_").removesuffix("_url").replace("_", " ")
     inner = data.get(str(kind))
     places = [data, inner] if isinstance(inner, Mapping) else [data]

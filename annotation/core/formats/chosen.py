@@ -202,7 +202,7 @@ def dialogue_session(
         kept |= _of_messages(fields)
         rated = replace(last, original=False, extra={**last.extra, **kept}, satisfaction=(rating,))
         turns = (*turns[:-1], replace(turns[-1], responses=(rated,)))
-        # Where nothing was asked, nothing but the response tells a row from others.
+        # Without a request, only the response can tell this row from others.
         steps = steps[:-1] or steps
         kept = {}
     else:
@@ -233,7 +233,7 @@ def _response(fields: Fields, key: str, said: SpokenMessage | None) -> ResponseR
 
 
 def _of_messages(fields: Fields) -> dict[str, object]:
-    """What messages say beside their texts: of a row, since others may share its session."""
+    """The other fields of a row's messages, which stay with the row: rows may share a session."""
     told = dict(fields.notes.messages)
     fields.notes.messages.clear()
     return {"messages": told} if told else {}
@@ -261,7 +261,7 @@ def _later(
 
 
 def steps_of(messages: Sequence[SpokenMessage]) -> list[str]:
-    """What tells one dialogue from others, for the key of its session."""
+    """The role and text of each message, from which the key of a session is made."""
     return [f"{each.role}:{each.text}" for each in messages]
 
 

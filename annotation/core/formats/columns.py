@@ -70,7 +70,7 @@ _MANY: Final = gettext_noop("Several columns have this header")
 
 
 def places_of(line: int, header: Sequence[str], columns: Columns) -> tuple[Places, list[Fault]]:
-    """Where the columns are, and all that is wrong with what was said of them."""
+    """The place of each column, and the faults of a header or a mapping."""
     places, faults = _named_places(line, header, columns)
     taken = {*places.values()}
     exact = exact_keys(header)

@@ -203,7 +203,7 @@ def comparison_key(
 
 
 def name_of(fields: Fields, *names: str) -> str:
-    """What a file calls a row, by the first of these fields (`id`) that has a short name."""
+    """The name of a row: the first of these fields (by default `id`) with a short value."""
     for each in names or ("id",):
         told = fields.data.get(each)
         is_name = isinstance(told, str | int) and not isinstance(told, bool)

@@ -32,7 +32,7 @@ VOTES: Final = "comparia-votes"
 REACTIONS: Final = "comparia-reactions"
 SCENARIO: Final = "comparia"
 NOBODY: Final = "comparia"
-"""Who voted where a row names neither a visitor nor a session."""
+"""The annotator of a row that names neither a visitor nor a session."""
 
 _PAIR: Final = (
     "conversation_pair_id",
@@ -45,7 +45,7 @@ _PAIR: Final = (
     "visitor_id",
 )
 _REDUNDANT: Final = ("model_pair_name", "opening_msg", "conv_turns")
-"""What the conversations say too."""
+"""Fields that repeat what the conversations hold."""
 _OF_VOTE: Final = (*_PAIR, *_REDUNDANT, "chosen_model_name", "both_equal")
 _COMMENTS: Final = ("conv_comments_a", "conv_comments_b")
 _OF_REACTION: Final = (

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -68,7 +67,7 @@ def read_file(path: Path) -> Iterator[RawRow]:
 
 
 def parse(fields: Fields) -> SessionRecord:
-    """What one rater said of a conversation, as a rating of its last reply."""
+    """One rater's judgment of a conversation, as a rating of its last reply."""
     fields.refuse_unplaced("context")
     rater = fields.annotator("rater_id")
     about = {name: fields.data[name] for name in fields.data if name.startswith(_RATER)}
@@ -80,7 +79,10 @@ def parse(fields: Fields) -> SessionRecord:
         fields.fault("Q_overall", reason, fields.data["Q_overall"], words="Yes, No, Unsure")
     score = _SCORES.get(word, _SCORES["unsure"])
     details = LabelDetails(
-        rater, given_at=_time(fields), active_seconds=_seconds(fields), extra={**asked, **about}
+        rater,
+        given_at=fields.utc_moment("answer_timestamp", suffix=" UTC"),
+        active_seconds=_seconds(fields),
+        extra={**asked, **about},
     )
     rating = SatisfactionRecord(
         details, score, Reason.NOT_RECORDED if score < SATISFIED_FROM else None
@@ -124,19 +126,6 @@ def _seconds(fields: Fields) -> float | None:
     except ValueError:
         fields.fault("answer_time_ms", gettext_noop("Expected a number"), told)
         return None
-
-
-def _time(fields: Fields) -> datetime | None:
-    told = fields.data.get("answer_timestamp")
-    if told is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(str(told).removesuffix(" UTC"))
-    except ValueError:
-        reason = gettext_noop("Expected a date and time, such as 2026-01-31T12:00:00")
-        fields.fault("answer_timestamp", reason, told)
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 FORMATS: Final = (

@@ -29,7 +29,7 @@ NAMES: Final = {
 _SAMPLE_RUNS: Final = 10_000
 _OTHERS: Final = re.compile(r"[^\x00-\x7f]+")
 _LEAST_COMMON: Final = 0.8
-"""Of Chinese text at least so many characters are common ones or punctuation."""
+"""The least share of common characters and punctuation in Chinese text."""
 _LEAST_OF_LATER: Final = 0.1
 _LEAST_TO_TELL: Final = 20
 _COMMON: Final = range(0xB0, 0xD8)

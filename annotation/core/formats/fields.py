@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from operator import is_
 from typing import Final, TypeVar
@@ -274,6 +274,22 @@ class Fields:
             )
             return None
         return moment
+
+    def utc_moment(self, name: str, *, suffix: str = "") -> datetime | None:
+        """A point in time as ISO 8601 text, in UTC where it has no zone; may be missing or null.
+
+        A `suffix` behind it is not read.
+        """
+        value = self.data.get(name)
+        if value is None:
+            return None
+        try:
+            moment = datetime.fromisoformat(str(value).removesuffix(suffix))
+        except ValueError:
+            reason = gettext_noop("Expected a date and time, such as 2026-01-31T12:00:00")
+            self.fault(name, reason, value)
+            return None
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     def mapping(self, name: str) -> dict[str, object]:
         """A JSON object that may be missing or null."""

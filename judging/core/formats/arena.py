@@ -334,25 +334,12 @@ def _time(fields: Fields) -> datetime | None:
     """When it was: of seconds since 1970, or ISO 8601 that is in UTC unless it has a zone."""
     told = fields.data.get("tstamp")
     if told is None:
-        return _iso_time(fields)
+        return fields.utc_moment("timestamp")
     try:
         return datetime.fromtimestamp(float(str(told)), UTC)
     except (ValueError, OverflowError, OSError):
         fields.fault("tstamp", gettext_noop("Expected a number of seconds"), told)
         return None
-
-
-def _iso_time(fields: Fields) -> datetime | None:
-    told = fields.data.get("timestamp")
-    if told is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(str(told))
-    except ValueError:
-        reason = gettext_noop("Expected a date and time, such as 2026-01-31T12:00:00")
-        fields.fault("timestamp", reason, told)
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 FORMATS: Final = (
